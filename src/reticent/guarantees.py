@@ -1,0 +1,215 @@
+"""What is promised, to whom, and under which assumption.
+
+Guarantees are frozen values. What they cost together is the accountants' business; what they say in words is theirs.
+ε of redaction and switching is in nats, the budget of quantisation is a number of outputs (bits for people).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from reticent.errors import ArgumentError
+
+
+def number(value: float) -> float | str:
+    """A number as strict JSON writes it: infinity is the string ``"infinity"``."""
+    return "infinity" if value == math.inf else value
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not epsilon >= 0:
+        raise ArgumentError("epsilon: must be a number of nats, zero or more")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Base of the three kinds: `promise` and `limits` are one sentence each."""
+
+    kind: ClassVar[str]
+
+    @property
+    def promise(self) -> str:
+        """What is promised, in one sentence."""
+        raise NotImplementedError
+
+    @property
+    def limits(self) -> str:
+        """What is not promised, in one sentence."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Both sentences."""
+        return f"{self.promise} {self.limits}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, the two sentences included."""
+        values = {key: number(value) if isinstance(value, float) else value for key, value in asdict(self).items()}
+        return {"kind": self.kind, **values, "promise": self.promise, "limits": self.limits}
+
+    def __str__(self) -> str:
+        return self.promise
+
+
+@dataclass(frozen=True)
+class PufferfishGuarantee(Guarantee):
+    """Privacy of withheld records, if the series follows the stated chain.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats: an observer's posterior odds about a secret are at most e^ε times its prior odds.
+    secrets : str
+        What is hidden, in words.
+    model : str
+        The chain (or the listed chains), in words.
+    exact : bool
+        Computed exactly for the mechanism as it runs.
+    """
+
+    kind: ClassVar[str] = "pufferfish"
+    epsilon: float
+    secrets: str
+    model: str
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        _check_epsilon(self.epsilon)
+
+    @property
+    def promise(self) -> str:
+        if self.epsilon == math.inf:
+            return f"Nothing is promised about {self.secrets}: some output would rule a value out (ε is infinite)."
+        return (
+            f"Whoever sees the release can improve the odds between any two possibilities for {self.secrets} "
+            f"by at most a factor of {_ratio(self.epsilon)} (ε = {self.epsilon:.6g} nats)."
+        )
+
+    @property
+    def limits(self) -> str:
+        return (
+            f"This holds if the series follows {self.model} and is independent of every other series; "
+            "several secrets are each protected on their own, not jointly; missing records must be missing for "
+            "reasons that have nothing to do with the values; and a further release of the same records does not "
+            "simply add its ε to this one."
+        )
+
+
+@dataclass(frozen=True)
+class TemporalGuarantee(Guarantee):
+    """Privacy of *when* each value occurred, within a window.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats.
+    delta : float
+        Probability with which the bound may fail, for sets of outputs.
+    window : int
+        Steps: two instants are neighbours if they are fewer than `window` steps apart.
+    statistical : bool
+        True where `delta` is an upper confidence bound from simulation, not an exact number.
+    """
+
+    kind: ClassVar[str] = "temporal"
+    epsilon: float
+    delta: float
+    window: int
+    statistical: bool = False
+
+    def __post_init__(self) -> None:
+        _check_epsilon(self.epsilon)
+        if not 0 <= self.delta <= 1:
+            raise ArgumentError("delta: must be a probability between 0 and 1")
+
+    def group(self, m: int) -> TemporalGuarantee:
+        """The guarantee for moving `m` values, which takes m exchanges (a spike of m readings).
+
+        (mε, δ(e^{mε}-1)/(e^ε-1)), by chaining m neighbours: Pr ≤ e^ε(e^ε(…)+δ)+δ.
+        """
+        if m < 1:
+            raise ArgumentError("m: a group has at least one value")
+        if math.isinf(self.epsilon):
+            return TemporalGuarantee(self.epsilon, 1.0 if self.delta else 0.0, self.window, self.statistical)
+        factor = m if self.epsilon == 0 else math.expm1(m * self.epsilon) / math.expm1(self.epsilon)
+        return TemporalGuarantee(m * self.epsilon, min(1.0, self.delta * factor), self.window, self.statistical)
+
+    @property
+    def promise(self) -> str:
+        if self.epsilon == math.inf:
+            return f"Nothing is promised about the order of values within {self.window} steps (ε is infinite)."
+        apart = (
+            "the release is the series as it is: no exchange is hidden"
+            if self.window <= 1
+            else f"exchanging the values of any two instants fewer than {self.window} steps apart changes the "
+            f"probability of every release by at most a factor of {_ratio(self.epsilon)} (ε = {self.epsilon:.6g} nats)"
+        )
+        failing = f", except with probability {self.delta:.3g} (δ)" if self.delta else ""
+        basis = "; δ is a statistical bound, not an exact number" if self.statistical else ""
+        return f"{apart[0].upper()}{apart[1:]}{failing}{basis}."
+
+    @property
+    def limits(self) -> str:
+        twelve = self.group(12)
+        return (
+            "The values themselves are all published, and so is roughly when they occurred: only their order within "
+            f"the window is protected. Hiding when a run of 12 values occurred costs up to ε = {twelve.epsilon:.6g}; "
+            "each further release of the same series adds to the cost."
+        )
+
+
+@dataclass(frozen=True)
+class NoiselessGuarantee(Guarantee):
+    """A bound on how many different outputs one individual can produce.
+
+    Parameters
+    ----------
+    outputs : int
+        The number of outputs, for one reading or for the whole series.
+    per : {"reading", "series"}
+    local : bool
+        Each individual coarsens its own values; otherwise a curator publishes an aggregate.
+    """
+
+    kind: ClassVar[str] = "noiseless"
+    outputs: int
+    per: str = "reading"
+    local: bool = True
+
+    def __post_init__(self) -> None:
+        if self.outputs < 1:
+            raise ArgumentError("outputs: there is at least one output")
+        if self.per not in ("reading", "series"):
+            raise ArgumentError("per: must be 'reading' or 'series'")
+
+    @property
+    def bits(self) -> float:
+        """log2 of the number of outputs, rounded up."""
+        bits = math.log2(self.outputs)
+        return bits if 2**bits == self.outputs and bits == int(bits) else math.nextafter(bits, math.inf)
+
+    @property
+    def promise(self) -> str:
+        who = "Each value that is released" if self.local else "Each published aggregate, as one individual varies,"
+        what = "" if self.per == "reading" else " over the whole series"
+        return f"{who} takes one of at most {count(self.outputs)} values{what} ({self.bits:.6g} bits)."
+
+    @property
+    def limits(self) -> str:
+        return (
+            "It bounds how many answers an individual can produce, not how narrow a cell is; it says nothing about "
+            "what follows from other data on the same individual; and T readings cost T times the bits of one."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "bits": self.bits}
+
+
+def count(value: int) -> str:
+    """A count for people: written out below ten million, as a power of two above."""
+    return f"{value:,}" if value < 10**7 else f"2^{math.log2(value):.6g}"
+
+
+def _ratio(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.4g}" if epsilon < 50 else f"e^{epsilon:.6g}"

@@ -1,0 +1,228 @@
+"""The one source of random words.
+
+A `Source` is a stream of 64-bit words: AES-256 in counter mode (from ``cryptography``) over blocks
+``tag (12 bytes) | counter (4 bytes)``. The key belongs to the job and comes from the operating system; the tag belongs
+to the series and is a keyed hash of its identifier. Hence one independent stream a series, whatever the order of
+rows, batches, partitions or workers, and many series can be drawn in a single call.
+
+Mechanisms compare these words with integer thresholds, so an event has exactly the probability that was analysed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError
+
+Words = NDArray[np.uint64]
+
+_TAG_BYTES = 12
+_MAX_WORDS = 2**33  # 2^32 blocks of two words: the counter never runs into the tag
+_REFILL = 1024
+
+_forks = 0
+
+
+def _after_fork_in_child() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def encode_id(identifier: Any) -> bytes:
+    """Injective encoding of a series identifier (text, number, date, bytes, None, or a tuple of these).
+
+    Raises
+    ------
+    ArgumentError
+        For any other type: its text might differ from one machine to the next.
+    """
+    if isinstance(identifier, tuple):
+        parts = [encode_id(part) for part in identifier]
+        return b"t" + b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    if isinstance(identifier, np.generic):
+        identifier = identifier.item()
+    match identifier:
+        case None:
+            return b"n"
+        case bytes():
+            return b"b" + identifier
+        case str():
+            return b"s" + identifier.encode("utf-8", "surrogatepass")
+        case bool() | int():
+            return b"i" + str(int(identifier)).encode()
+        case float():
+            return b"f" + repr(identifier).encode()
+        case decimal.Decimal():
+            return b"d" + str(identifier).encode()
+        case dt.datetime() | dt.date() | dt.time():
+            return b"c" + identifier.isoformat().encode()
+    raise ArgumentError(
+        f"series id: {type(identifier).__name__} is not supported; use text, a number, a date or a tuple of these"
+    )
+
+
+class Source:
+    """A stream of random 64-bit words.
+
+    Made by `secure_source` or `seeded_source`, never directly. After a fork a secure source draws a fresh key in the
+    child, and a seeded one refuses to go on, so a child never repeats its parent's stream. It cannot be pickled or
+    copied: two copies would release two series with the same randomness.
+
+    Attributes
+    ----------
+    seeded : bool
+        True where the key comes from a seed: whatever is released with it is *not private*.
+    """
+
+    __slots__ = ("_buffer", "_cipher", "_forks", "_key", "_start", "_tag", "_tag_key", "_used", "seeded")
+
+    def __init__(self, key: bytes, *, seeded: bool, tag: bytes = bytes(_TAG_BYTES), position: int = 0) -> None:
+        self.seeded = seeded
+        self._tag = tag
+        self._forks = _forks
+        self._rekey(key, position)
+
+    def _rekey(self, key: bytes, position: int) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._key = key
+        self._tag_key = hashlib.blake2b(key, digest_size=32, person=b"reticent-tag").digest()
+        aes = hashlib.blake2b(key, digest_size=32, person=b"reticent-aes").digest()
+        self._cipher = Cipher(algorithms.AES(aes), modes.ECB())  # of counter blocks, which is CTR
+        self._used = position
+        self._start = position
+        self._buffer: Words = np.empty(0, dtype=np.uint64)
+
+    def _check_fork(self) -> None:
+        if self._forks == _forks:
+            return
+        if self.seeded:
+            raise ArgumentError("source: a seeded source does not cross a fork; make one in each process")
+        self._forks = _forks
+        self._rekey(os.urandom(32), 0)
+
+    def spawn(self, series_id: Any) -> Source:
+        """The independent source of one series: a function of the key and of the id alone."""
+        self._check_fork()
+        return Source(self._key, seeded=self.seeded, tag=self.tag(series_id))
+
+    def tag(self, series_id: Any) -> bytes:
+        """The 96-bit tag of a series (for `batch`): a keyed hash, so ids cannot be made to collide."""
+        digest = hashlib.blake2b(key=self._tag_key, digest_size=_TAG_BYTES)
+        digest.update(self._tag)
+        digest.update(encode_id(series_id))
+        return digest.digest()
+
+    def peek(self, n: int) -> Words:
+        """The next `n` words (read-only view), without using them up."""
+        self._check_fork()
+        offset = self._used - self._start
+        if offset + n > self._buffer.size:
+            rest = self._buffer[offset:]
+            fresh = max(n - rest.size, _REFILL)
+            self._buffer = np.concatenate([rest, self._generate(self._used + rest.size, fresh)])
+            self._buffer.flags.writeable = False
+            self._start = self._used
+            offset = 0
+        return self._buffer[offset : offset + n]
+
+    def advance(self, n: int) -> None:
+        """Use up `n` words that were peeked at."""
+        self._used += n
+
+    def words(self, n: int) -> Words:
+        """The next `n` words, shape (n,), uint64 (read-only)."""
+        words = self.peek(n)
+        self.advance(n)
+        return words
+
+    def _generate(self, first: int, count: int) -> Words:
+        """Words `first` … `first + count - 1` of this stream."""
+        skip = first % 2
+        words, _ = self._blocks([self._tag], np.array([count + skip]), first // 2)
+        return words[skip : skip + count]
+
+    def batch(self, tags: Sequence[bytes], counts: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
+        """The first words of many series in one call.
+
+        Parameters
+        ----------
+        tags : sequence of bytes
+            From `tag`, one a series.
+        counts : int64, shape (len(tags),)
+            How many words each series needs at least.
+
+        Returns
+        -------
+        words : uint64
+        offsets : int64, shape (len(tags) + 1,)
+            Series i owns ``words[offsets[i]:offsets[i + 1]]``, at least ``counts[i]`` of them; they are the words that
+            ``spawn(id).words(…)`` would give.
+        """
+        self._check_fork()
+        return self._blocks(tags, np.asarray(counts, dtype=np.int64), 0)
+
+    def _blocks(
+        self, tags: Sequence[bytes], counts: NDArray[np.int64], first_block: int
+    ) -> tuple[Words, NDArray[np.int64]]:
+        if counts.size and int(counts.max()) + 2 * first_block > _MAX_WORDS:
+            raise ArgumentError(f"source: a stream has {_MAX_WORDS} words; spawn another one")
+        blocks = (counts + 1) // 2
+        offsets = np.zeros(counts.size + 1, dtype=np.int64)
+        np.cumsum(2 * blocks, out=offsets[1:])
+        total = int(offsets[-1]) // 2
+        plain = np.empty((total, 4), dtype=">u4")
+        plain[:, :3] = np.repeat(np.frombuffer(b"".join(tags), dtype=">u4").reshape(-1, 3), blocks, axis=0)
+        plain[:, 3] = np.arange(first_block, first_block + total) - np.repeat(offsets[:-1] // 2, blocks)
+        out = np.empty(2 * total + 2, dtype="<u8")  # update_into asks for a block to spare
+        self._cipher.encryptor().update_into(plain.view(np.uint8).reshape(-1).data, out.view(np.uint8).data)
+        return out[: 2 * total].astype(np.uint64, copy=False), offsets
+
+    def state(self) -> bytes:
+        """Key, tag and position as bytes, for the checkpoint of a stream: as secret as the data."""
+        self._check_fork()
+        return bytes([1, self.seeded]) + self._key + self._tag + self._used.to_bytes(8, "big")
+
+    @classmethod
+    def from_state(cls, state: bytes) -> Source:
+        """The source that `state` was taken from, at the same position."""
+        if len(state) != 2 + 32 + _TAG_BYTES + 8 or state[0] != 1 or state[1] not in (0, 1):
+            raise ArgumentError("state: these bytes are no saved source; pass what Source.state() gave")
+        key, tag = state[2:34], state[34 : 34 + _TAG_BYTES]
+        return cls(key, seeded=bool(state[1]), tag=tag, position=int.from_bytes(state[-8:], "big"))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a source is neither copied nor pickled: a copy would repeat its randomness")
+
+    def __repr__(self) -> str:
+        return f"<{'seeded (not private)' if self.seeded else 'secure'} source>"
+
+
+def secure_source() -> Source:
+    """A fresh source, keyed by the operating system."""
+    return Source(os.urandom(32), seeded=False)
+
+
+def seeded_source(seed: int) -> Source:
+    """A reproducible source **for tests only**: a release made with it says *not private*.
+
+    Raises
+    ------
+    ArgumentError
+        If `seed` is not an integer.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ArgumentError(f"seed: {type(seed).__name__} is not an integer; give one, or use secure_source()")
+    key = hashlib.blake2b(str(int(seed)).encode(), digest_size=32, person=b"reticent-seed").digest()
+    return Source(key, seeded=True)

@@ -170,12 +170,15 @@ class NoiselessGuarantee(Guarantee):
     per : {"reading", "series"}
     local : bool
         Each individual coarsens its own values; otherwise a curator publishes an aggregate.
+    assuming : str
+        What is taken as given, in words: the domain, whether it is public when a reading is missing, the roster.
     """
 
     kind: ClassVar[str] = "noiseless"
     outputs: int
     per: str = "reading"
     local: bool = True
+    assuming: str = ""
 
     def __post_init__(self) -> None:
         if self.outputs < 1:
@@ -186,8 +189,9 @@ class NoiselessGuarantee(Guarantee):
     @property
     def bits(self) -> float:
         """log2 of the number of outputs, rounded up."""
-        bits = math.log2(self.outputs)
-        return bits if 2**bits == self.outputs and bits == int(bits) else math.nextafter(bits, math.inf)
+        if self.outputs & (self.outputs - 1) == 0:
+            return float(self.outputs.bit_length() - 1)
+        return math.nextafter(math.log2(self.outputs), math.inf)
 
     @property
     def promise(self) -> str:
@@ -197,13 +201,17 @@ class NoiselessGuarantee(Guarantee):
 
     @property
     def limits(self) -> str:
+        assuming = f"This holds if {self.assuming}. " if self.assuming else ""
         return (
-            "It bounds how many answers an individual can produce, not how narrow a cell is; it says nothing about "
-            "what follows from other data on the same individual; and T readings cost T times the bits of one."
+            f"{assuming}It bounds how many answers an individual can produce, not how narrow a cell is; it says "
+            "nothing about what follows from other data on the same individual; and T readings cost T times the bits "
+            "of one."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "bits": self.bits}
+        """As for every guarantee, with the bits; a count beyond 2^53 is a text, as JSON readers would round it."""
+        outputs = self.outputs if self.outputs <= 2**53 else count(self.outputs)
+        return {**super().to_dict(), "outputs": outputs, "bits": self.bits}
 
 
 def count(value: int) -> str:

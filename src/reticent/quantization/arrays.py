@@ -1,0 +1,55 @@
+"""What a caller's values are: a machine type that the kernels know, or exact numbers one by one."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import InputError
+
+_MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
+
+
+def as_numbers(values: Any) -> NDArray[Any]:
+    """`values` as an array: of a machine type where that is exact, of objects otherwise; the shape is kept.
+
+    A list that mixes integers with floats or gaps stays exact (NumPy alone would round 2**53 + 1).
+
+    Raises
+    ------
+    InputError
+        If the values are no numbers.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        objects = values.data.astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
+    if isinstance(values, list | tuple | int | float | Decimal) or values is None:
+        objects = np.array(values, dtype=object)
+        kinds = {type(value) for value in objects.flat}
+        if kinds <= {float}:
+            return objects.astype(np.float64)
+        if kinds == {int} and all(-(2**63) <= value < 2**63 for value in objects.flat):
+            return objects.astype(np.int64)
+        return objects
+    array = np.asarray(values)
+    if array.dtype.kind == "b":
+        return array.view(np.uint8)
+    if array.dtype.kind in "iuO" or array.dtype in (np.float16, np.float32, np.float64):
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    raise InputError(
+        f"values: {array.dtype} is no type of number that can be coarsened; give floats, integers or decimals"
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN of any numeric type, or the missing value of a data frame."""
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    return type(value).__name__ in _MISSING_TYPES

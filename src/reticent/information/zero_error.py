@@ -18,12 +18,14 @@ from reticent.information.relation import Relation, RelationLike, as_relation
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MAX_OVERLAPS = 50_000_000
-"""Most pairs of inputs with a common output that are compared when looking for redundant inputs."""
+MAX_OVERLAPS = 10_000_000
+"""Most pairs of inputs with a common output that are compared in search of redundant inputs."""
 MAX_WORDS = 100_000
 """Most words among which a code is sought."""
 MAX_SUBSET_INPUTS = 20
 """Most inputs of which all subsets are enumerated."""
+GRID = 232_792_560
+"""Least common multiple of 1 to 22: solutions with such denominators are whole numbers on this grid."""
 
 
 @dataclass(frozen=True)
@@ -196,11 +198,8 @@ def _essential(joint: Relation) -> tuple[csr_array, NDArray[np.intp]]:
     distinct = np.fromiter(firsts.values(), dtype=np.intp)
     channel = channel[distinct]
     overlaps = int((np.bincount(channel.indices, minlength=channel.shape[1]) ** 2).sum())
-    if overlaps > MAX_OVERLAPS:
-        raise ArgumentError(
-            f"the {distinct.size} distinct inputs have too many outputs in common for an exact code; "
-            "leakage(relation.T) still bounds the capacity"
-        )
+    if overlaps > MAX_OVERLAPS:  # what is left redundant costs time, not exactness
+        return channel, distinct
     common = (channel @ channel.T).tocoo()
     sizes = np.diff(channel.indptr)
     x, other = common.coords
@@ -221,8 +220,11 @@ def _upper_bound(joint: Relation, channel: csr_array) -> tuple[float, str]:
     if solution.x is None:
         return simple, "leakage"
     cover = np.maximum(solution.x, 0.0)
-    packing = math.fsum(cover / (channel @ cover).min())
-    sharp = math.log2(packing * (1 + 1e-12))
+    grid = np.rint(cover * GRID).astype(np.int64)  # the same solution without the solver's rounding, usually
+    packing = min(
+        math.fsum(cover) / (channel @ cover).min() * (1 + 1e-12), int(grid.sum()) / int((channel @ grid).min())
+    )
+    sharp = math.log2(packing)
     return (sharp, "fractional packing") if sharp < simple - 1e-9 else (simple, "leakage")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -190,8 +191,16 @@ class MarkovChain:
     def back(self, t: int) -> Floats:
         """``P̃_t``, from record t + 1 back to record t; rows of impossible states are zero."""
         here, there = self.law(t), self.law(t + 1)
-        joint = here[:, None] * self.step(t)
+        step = self.step(t)
+        if (step == step[0]).all():  # independent, and exactly so
+            return np.where(there[:, None] > 0, here, 0.0)
+        joint = here[:, None] * step
         return np.divide(joint.T, there[:, None], out=np.zeros_like(joint), where=there[:, None] > 0)
+
+    @cached_property
+    def backs(self) -> Floats:
+        """All the ``P̃_t`` of a period, shape (period, s, s): ``back(t)`` is ``backs[(phase + t) % period]``."""
+        return np.stack([self.back(t - self.phase) for t in range(self.period)])
 
     def power(self, d: int) -> Floats:
         """``P^d`` of a stationary chain, shape (s, s)."""

@@ -1,0 +1,166 @@
+"""The draw: of one series, or of many at once with the very same result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError
+from reticent.randomness import Source
+
+if TYPE_CHECKING:
+    from reticent.redaction.policy import RedactionPolicy
+
+Codes = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def release_one(mechanism: RedactionPolicy, states: Iterable[Any], source: Source) -> Bools:
+    """Which records of one series are withheld, shape (n,)."""
+    codes = mechanism.chain.encode(states)
+    if codes.size != mechanism.n:
+        raise ArgumentError(f"states: {codes.size} records for a policy over {mechanism.n}")
+    start = np.zeros(1, dtype=np.int64)
+    check(mechanism, codes, start)
+    mask = np.empty(codes.size, dtype=np.bool_)
+    words = source.words(int(mechanism.drawn.sum()))
+    _draw(mechanism, codes, start, words, start, mask)
+    return mask
+
+
+def redact_batch(
+    mechanisms: Sequence[RedactionPolicy],
+    which: NDArray[np.int64],
+    codes: Codes,
+    offsets: NDArray[np.int64],
+    source: Source,
+    ids: Sequence[Any],
+) -> Bools:
+    """Release many series in one call.
+
+    Parameters
+    ----------
+    mechanisms : sequence of policies
+        One for each geometry.
+    which : int64, shape (m,)
+        The mechanism of each series.
+    codes : int64, shape (N,)
+        All series one after the other, as codes of states; -1 where missing.
+    offsets : int64, shape (m + 1,)
+        Series i is ``codes[offsets[i]:offsets[i + 1]]``.
+    source : Source
+    ids : sequence, length m
+        Identifiers of the series: each has the randomness of ``source.spawn(ids[i])``.
+
+    Returns
+    -------
+    bool, shape (N,)
+        True where withheld (or missing); what ``mechanism.release(…, source.spawn(id))`` gives, series by series.
+
+    Raises
+    ------
+    ArgumentError
+        As for `release`; nothing has been drawn then.
+    """
+    which, codes, offsets = (np.asarray(array, dtype=np.int64) for array in (which, codes, offsets))
+    if offsets.size != which.size + 1 or len(ids) != which.size or offsets[-1] != codes.size:
+        raise ArgumentError("offsets: shapes of which, codes, offsets and ids do not match")
+    if len(set(ids)) != len(ids):
+        raise ArgumentError("ids: two series have the same identifier, so they would share their randomness")
+    order = np.argsort(which, kind="stable")
+    groups = np.split(order, np.searchsorted(which[order], np.arange(1, len(mechanisms))))
+    lengths = np.diff(offsets)
+    for mechanism, members in zip(mechanisms, groups, strict=True):
+        if (lengths[members] != mechanism.n).any():
+            raise ArgumentError(f"offsets: a series does not have the {mechanism.n} records of its policy")
+        check(mechanism, codes, offsets[members])
+    mask = np.zeros(codes.size, dtype=np.bool_)
+    for mechanism, members in zip(mechanisms, groups, strict=True):
+        count = int(mechanism.drawn.sum())
+        if count:
+            tags = [source.tag(ids[i]) for i in members]
+            words, first = source.batch(tags, np.full(members.size, count, dtype=np.int64))
+        else:
+            words, first = np.empty(0, dtype=np.uint64), np.zeros(members.size + 1, dtype=np.int64)
+        _draw(mechanism, codes, offsets[members], words, first[:-1], mask)
+    return mask
+
+
+def _draw(
+    mechanism: RedactionPolicy,
+    codes: Codes,
+    starts: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    first_words: NDArray[np.int64],
+    mask: Bools,
+) -> None:
+    from reticent.redaction import kernels
+
+    kernels.draw(codes, starts, mechanism.probabilities, mechanism.drawn, words, first_words, mask)
+
+
+def check(mechanism: RedactionPolicy, codes: Codes, starts: NDArray[np.int64]) -> None:
+    """Refuse series that the mechanism was not analysed for, before anything is drawn.
+
+    Raises
+    ------
+    ArgumentError
+        Counts only: never a value, nor its place.
+    """
+    from reticent.redaction import kernels
+
+    found = np.zeros((len(mechanism.chains), starts.size, 3), dtype=np.int64)
+    for chain, counts in zip(mechanism.chains, found, strict=True):
+        kernels.faults(codes, starts, mechanism.certain, chain.transitions, chain.laws, chain.phase, counts)
+    missing, strangers = found[0, :, 0].sum(), found[0, :, 1].sum()
+    if strangers:
+        raise ArgumentError(f"states: {strangers} values are not among the {mechanism.chain.size} declared states")
+    if missing:
+        raise ArgumentError(
+            f"states: {missing} records are missing that were not declared missing, and the policy was not analysed "
+            "for that; design it with missing="
+        )
+    impossible = found[:, :, 2].min(axis=0).astype(bool).sum()
+    if impossible:
+        raise ArgumentError(
+            f"states: {impossible} series hold records that have probability zero under the chain, so its guarantee "
+            "would not hold; use a chain that allows them (for example a smoothed one)"
+        )
+
+
+def masked(values: Iterable[Any], mask: Bools) -> np.ma.MaskedArray[Any, Any]:
+    """`values` with the withheld ones masked, and overwritten by a neutral fill of their kind."""
+    data = np.array(np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else _as_array(values))
+    data[mask] = _neutral(data.dtype)
+    return np.ma.MaskedArray(data, mask=mask)
+
+
+def _as_array(values: Iterable[Any]) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim == 1 and array.dtype.kind != "U":
+        return array
+    return array if isinstance(values, np.ndarray) else _objects(values)
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    """A list of text may hold None, which NumPy would spell out: keep such lists as objects."""
+    kept = list(values)
+    if all(isinstance(value, str) for value in kept):
+        return np.array(kept)
+    array = np.empty(len(kept), dtype=object)
+    array[:] = kept
+    return array
+
+
+def _neutral(dtype: np.dtype[Any]) -> Any:
+    match dtype.kind:
+        case "O":
+            return None
+        case "f":
+            return np.nan
+        case "M" | "m":
+            return np.array("NaT", dtype=dtype)
+    return np.zeros(1, dtype=dtype)[0]

@@ -50,6 +50,12 @@ def test_every_number_type_keeps_its_labels(dtype, pairs, spread):
     assert labelled(relation) == set(map(tuple, array.tolist()))
 
 
+def test_the_whole_range_of_a_byte():
+    """The span of the labels exceeds the type that holds them."""
+    values = np.arange(-128, 128).astype(np.int8)
+    assert labelled(Relation.from_pairs(np.column_stack((values, values)))) == {(v, v) for v in range(-128, 128)}
+
+
 def test_text_mixed_and_object_labels():
     text = Relation.from_pairs(np.array([["a", "x"], ["b", "x"], ["a", "x"]]))
     mixed = Relation.from_pairs([("a", 1), ("b", None), ("a", 1)])

@@ -25,8 +25,13 @@ def as_numbers(values: Any) -> NDArray[Any]:
         If the values are no numbers.
     """
     if isinstance(values, np.ma.MaskedArray):
+        gap = np.ma.getmaskarray(values)
+        if not gap.any():
+            return as_numbers(values.data)
+        if values.dtype.kind == "f":  # floats keep their type: it decides the shortest decimal
+            return as_numbers(values.filled(np.nan))
         objects = values.data.astype(object)
-        objects[np.ma.getmaskarray(values)] = None
+        objects[gap] = None
         return objects
     if isinstance(values, list | tuple | int | float | Decimal) or values is None:
         objects = np.array(values, dtype=object)

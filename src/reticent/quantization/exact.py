@@ -112,8 +112,8 @@ def length_of(length: Number, name: str = "length") -> Fraction:
 def allowed_outputs(bits: Number | None, outputs: int | None) -> int:
     """The budget as a number of outputs: `outputs` itself, or ⌊2^bits⌋.
 
-    For bits that are no integer the power is computed to 60 digits; where it comes within 1e-9 of an integer (as for
-    a float that was meant as log2 of 5) it is refused, with the integer to state instead.
+    For bits that are no integer the power is computed to 60 digits; where it comes so close to an integer that the last
+    digits of a float decide (as for one that was meant as log2 of 5) it is refused, with the integer to state instead.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def allowed_outputs(bits: Number | None, outputs: int | None) -> int:
     context = Context(prec=60)
     power = context.power(2, context.divide(Decimal(budget.numerator), Decimal(budget.denominator)))
     near = int(power.to_integral_value())
-    if abs(power - near) <= near * Decimal("1e-9"):
+    if abs(power - near) <= near * (whole + 1) * Decimal("1e-15"):
         raise ArgumentError(f"bits: 2^bits is too close to an integer to be rounded; state outputs={near}")
     return int(power)
 

@@ -33,7 +33,7 @@ Missing: TypeAlias = Literal["public", "output"]
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
 MISSING = -1
-_REPRESENTATIVES = ("midpoint", "left", "interval")
+REPRESENTATIVES = ("midpoint", "left", "interval")
 _GUESS_LIMIT = 1e300  # below it, no step of the arithmetic guess overflows
 
 
@@ -176,16 +176,21 @@ class Quantizer:
             If values are no numbers, or lie outside while ``outside="error"``: it says how many, never which.
         """
         array = as_numbers(values)
-        codes: Codes = np.empty(array.size, dtype=np.int16 if self.levels < 2**15 else np.int32)
         below, above = (MISSING, MISSING) if self.outside == "missing" else (0, self.levels - 1)
-        flat = np.ascontiguousarray(array).reshape(-1)
-        outside = (self._encode_objects if array.dtype == object else self._encode_fast)(flat, below, above, codes)
+        codes, outside = self.locate(array, below, above)
         if outside and self.outside == "error":
             raise InputError(
                 f"values: {outside} of {array.size} lie outside [{text(self.low)}, {text(self.high)}]; "
                 "widen the stated range, or choose outside='clip' or 'missing'"
             )
-        return codes.reshape(array.shape)
+        return codes
+
+    def locate(self, array: NDArray[Any], below: int, above: int) -> tuple[Codes, int]:
+        """Codes of an array from `as_numbers`, with the given ones outside; and how many lie outside."""
+        codes: Codes = np.empty(array.size, dtype=np.int16 if self.levels < 2**15 else np.int32)
+        flat = np.ascontiguousarray(array).reshape(-1)
+        outside = (self._encode_objects if array.dtype == object else self._encode_fast)(flat, below, above, codes)
+        return codes.reshape(array.shape), outside
 
     def decode(self, codes: ArrayLike) -> NDArray[Any]:
         """The symbols of codes: float64 with NaN for missing, or (texts) objects with None.
@@ -280,11 +285,14 @@ class Quantizer:
         return f"{cells} over [{text(self.low)}, {text(self.high)}], {width}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Public parameters as plain values; rationals are texts."""
+        """Public parameters as plain values; rationals are texts, symbols a name where they follow from the edges."""
         return {
             "kind": "cells",
             "edges": [text(edge) for edge in self.edges],
-            "symbols": list(self.symbols),
+            "symbols": next(
+                (name for name in REPRESENTATIVES if representatives(self.edges, name) == self.symbols),
+                list(self.symbols),
+            ),
             "outside": self.outside,
             "missing": self.missing,
         }
@@ -376,28 +384,33 @@ def levels_for(
     return max(budget, math.floor((budget - 1) * width / span))
 
 
+def representatives(edges: Sequence[Fraction], name: str) -> tuple[float, ...] | tuple[str, ...]:
+    """The symbols that follow from the edges: midpoint or left edge as the nearest float64, or the interval as text."""
+    cells = list(pairwise(edges))
+    match name:
+        case "midpoint":
+            return tuple(float((a + b) / 2) for a, b in cells)
+        case "left":
+            return tuple(float(a) for a, _ in cells)
+        case "interval":
+            closing = [")"] * (len(cells) - 1) + ["]"]
+            return tuple(f"[{text(a)}, {text(b)}{end}" for (a, b), end in zip(cells, closing, strict=True))
+    raise ArgumentError(f"symbols: must be one of {', '.join(REPRESENTATIVES)}, or one symbol a cell")
+
+
 def _symbols(
     edges: tuple[Fraction, ...], symbols: str | Sequence[Number] | Sequence[str]
 ) -> tuple[float, ...] | tuple[str, ...]:
-    cells = list(pairwise(edges))
     result: tuple[float, ...] | tuple[str, ...]
-    match symbols:
-        case "midpoint":
-            result = tuple(float((a + b) / 2) for a, b in cells)
-        case "left":
-            result = tuple(float(a) for a, _ in cells)
-        case "interval":
-            closing = [")"] * (len(cells) - 1) + ["]"]
-            result = tuple(f"[{text(a)}, {text(b)}{end}" for (a, b), end in zip(cells, closing, strict=True))
-        case str():
-            raise ArgumentError(f"symbols: must be one of {', '.join(_REPRESENTATIVES)}, or one symbol a cell")
-        case _ if all(isinstance(symbol, str) for symbol in symbols):
-            result = tuple(str(symbol) for symbol in symbols)
-        case _:
-            result = tuple(float(exact(symbol, "symbols")) for symbol in symbols)
-    if len(result) != len(cells) or len(set(result)) != len(result):
+    if isinstance(symbols, str):
+        result = representatives(edges, symbols)
+    elif all(isinstance(symbol, str) for symbol in symbols):
+        result = tuple(str(symbol) for symbol in symbols)
+    else:
+        result = tuple(float(exact(symbol, "symbols")) for symbol in symbols)
+    if len(result) != len(edges) - 1 or len(set(result)) != len(result):
         raise ArgumentError(
-            f"symbols: {len(set(result))} distinct for {len(cells)} cells; give one a cell, distinct as floats, "
+            f"symbols: {len(set(result))} distinct for {len(edges) - 1} cells; give one a cell, distinct as floats, "
             "or fewer levels"
         )
     return result

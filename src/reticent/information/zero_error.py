@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MAX_OVERLAPS = 10_000_000
 """Most pairs of inputs with a common output that are compared in search of redundant inputs."""
-MAX_WORDS = 100_000
-"""Most words among which a code is sought."""
+MAX_PAIRS = 10_000_000
+"""Most pairs (word, output word) among which a code is sought."""
 MAX_SUBSET_INPUTS = 20
 """Most inputs of which all subsets are enumerated."""
 GRID = 232_792_560
@@ -174,11 +174,10 @@ def _checked(letters: int, seconds: float | None, channel: csr_array) -> int:
         raise ArgumentError("letters must be a whole number of at least one")
     if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
         raise ArgumentError("seconds must be a positive number, or None for no limit")
-    inputs = channel.shape[0]
-    if letters * math.log(inputs) > math.log(MAX_WORDS):
+    if letters * math.log(channel.nnz) > math.log(MAX_PAIRS):
         raise ArgumentError(
-            f"{inputs} essential inputs and {letters} letters make more than {MAX_WORDS} words to choose a code "
-            "from; ask for fewer letters"
+            f"{channel.nnz} essential pairs and {letters} letters make more than {MAX_PAIRS} pairs of words to "
+            "choose a code from; ask for fewer letters, or bound the capacity by leakage(relation.T)"
         )
     return int(letters)
 
@@ -243,9 +242,10 @@ def _largest_code(
         integrality=np.ones(words),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(blocks.T.astype(float), -np.inf, 1.0),
-        options={} if seconds is None else {"time_limit": seconds},
+        options={"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds}),
     )
-    chosen = np.array([0]) if solution.x is None else np.flatnonzero(solution.x > 0.5)
+    found = None if solution.x is None else np.flatnonzero(solution.x > 0.5)
+    chosen = np.array([0]) if found is None or found.size == 0 else found  # out of time: a word alone is a code
     if (blocks[chosen].sum(axis=0) > 1).any():
         raise ArithmeticError("the solver returned words that can be confused; no capacity is claimed")
     letters_of = kept[np.stack(np.unravel_index(chosen, (channel.shape[0],) * letters), axis=1)]

@@ -1,0 +1,12 @@
+"""Moving values in time, with temporal local differential privacy.
+
+Source: "Stateful Switch: Optimized Time Series Release with Local Differential Privacy", corrected where it is wrong,
+and two mechanisms derived here whose δ is zero (a file) or as small as one likes (a stream).
+"""
+
+from reticent.switching.batches import switch_batch
+from reticent.switching.costs import Costs, Displacement
+from reticent.switching.mallows import MallowsSwitch
+from reticent.switching.mechanism import Switch
+
+__all__ = ["Costs", "Displacement", "MallowsSwitch", "Switch", "switch_batch"]

@@ -1,0 +1,62 @@
+"""Many series at once, with no Python loop over records and none over series but for their tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from reticent.errors import ArgumentError
+from reticent.randomness import Source
+from reticent.switching.mechanism import Order, Switch
+
+_WORDS_AT_ONCE = 1 << 19
+
+
+def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any]) -> Order:
+    """Draw a permutation within each of many series.
+
+    Parameters
+    ----------
+    switch : Switch
+        Any mechanism that can do a whole series.
+    offsets : int array, shape (series + 1,)
+        Series i is records ``offsets[i]`` … ``offsets[i + 1] - 1`` of the flat batch; begins with 0, never falls.
+    source : Source
+        The source of the job.
+    ids : sequence, length series
+        The identifier of each series.
+
+    Returns
+    -------
+    order : int64, shape (offsets[-1],)
+        ``values[order]`` is the release; series i holds ``offsets[i] + switch.order(n_i, source.spawn(ids[i]))``.
+    """
+    bounds = np.asarray(offsets, dtype=np.int64)
+    if bounds.ndim != 1 or bounds.size == 0 or bounds[0] != 0 or np.any(np.diff(bounds) < 0):
+        raise ArgumentError("offsets: must be a one-dimensional array that begins with 0 and never falls")
+    if len(ids) != bounds.size - 1:
+        raise ArgumentError("ids: must be one identifier for each series that the offsets delimit")
+    sampler = switch.sampler()
+    order = np.arange(bounds[-1], dtype=np.int64)
+    lengths = np.diff(bounds)
+    needed = sampler.words_needed(lengths)
+    for series in np.flatnonzero(needed > _WORDS_AT_ONCE).tolist():
+        order[bounds[series] : bounds[series + 1]] = bounds[series] + switch.order(
+            int(lengths[series]), source.spawn(ids[series])
+        )
+    waiting = np.flatnonzero((needed <= _WORDS_AT_ONCE) & (lengths > 0))
+    while waiting.size:
+        again = []
+        share = np.cumsum(needed[waiting]) // _WORDS_AT_ONCE
+        for chosen in np.split(waiting, np.flatnonzero(np.diff(share)) + 1):
+            words, word_offsets = source.batch([source.tag(ids[i]) for i in chosen.tolist()], needed[chosen])
+            words.flags.writeable = False
+            done = np.zeros(chosen.size, dtype=np.bool_)
+            sampler.batch(order, bounds, chosen, words, word_offsets, done, *sampler.tables)
+            again.append(chosen[~done])
+        waiting = np.concatenate(again)
+        needed = 2 * needed + 16
+    return order

@@ -14,6 +14,7 @@ import datetime as dt
 import decimal
 import hashlib
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -182,9 +183,13 @@ class Source:
         offsets = np.zeros(counts.size + 1, dtype=np.int64)
         np.cumsum(2 * blocks, out=offsets[1:])
         total = int(offsets[-1]) // 2
-        plain = np.empty((total, 4), dtype=">u4")
-        plain[:, :3] = np.repeat(np.frombuffer(b"".join(tags), dtype=">u4").reshape(-1, 3), blocks, axis=0)
-        plain[:, 3] = np.arange(first_block, first_block + total) - np.repeat(offsets[:-1] // 2, blocks)
+        names = np.frombuffer(b"".join(tag + bytes(4) for tag in tags), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+        starts = (offsets[:-1] // 2).astype(np.uint64)
+        plain = np.empty((total, 2), dtype=np.uint64)
+        plain[:, 0] = np.repeat(names[:, 0], blocks)
+        plain[:, 1] = np.repeat(names[:, 1] - starts, blocks) + np.arange(first_block, first_block + total, dtype=np.uint64)
+        if sys.byteorder == "little":
+            plain.byteswap(inplace=True)
         out = np.empty(2 * total + 2, dtype="<u8")  # update_into asks for a block to spare
         self._cipher.encryptor().update_into(plain.view(np.uint8).reshape(-1).data, out.view(np.uint8).data)
         return out[: 2 * total].astype(np.uint64, copy=False), offsets

@@ -1,0 +1,126 @@
+"""What a release claims, computed from its public parameters alone.
+
+The same function writes a certificate and verifies it, so a claim cannot be stated that is not recomputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from reticent.errors import ArgumentError
+from reticent.guarantees import PufferfishGuarantee, number
+from reticent.markov import MarkovChain
+from reticent.quantization import VectorQuantization
+from reticent.redaction import RedactionPolicy
+from reticent.redaction.policy import say_model
+from reticent.switching import MallowsSwitch
+
+Body = dict[str, Any]
+
+_REDACTIONS = {kind.mechanism: kind for kind in (RedactionPolicy,)}
+_SWITCHES = {kind.name: kind for kind in (MallowsSwitch,)}
+
+
+def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
+    """Guarantee, utility and assumptions of a release.
+
+    Parameters
+    ----------
+    action : {"redact", "switch", "quantize"}
+    parameters : mapping
+        Public parameters, as in the certificate.
+    released : mapping
+        What the released file shows (rows, number and length of its series).
+
+    Returns
+    -------
+    dict
+        ``kept`` says whether the recomputed guarantee is within what was asked.
+    """
+    match action:
+        case "switch":
+            return _switch(parameters, released)
+        case "quantize":
+            return _quantize(parameters, released)
+        case "redact":
+            return _redact(parameters)
+    raise ArgumentError("action: must be redact, switch or quantize")
+
+
+def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
+    switch = _SWITCHES[parameters["mechanism"]["mechanism"]].from_dict(parameters["mechanism"])
+    asked = parameters["asked"]
+    guarantee = switch.guarantee
+    return {
+        "kept": guarantee.epsilon <= asked["epsilon"] and guarantee.delta <= asked["delta"],
+        "guarantee": guarantee.to_dict(),
+        "utility": {"mean_displacement_steps": switch.displacement().mean},
+        "assumptions": [
+            "A step is a record: the times of the records do not depend on the values.",
+            f"The value columns of a record move together, each of the {released['series']} series as one piece; "
+            "columns that were kept stay where they were.",
+            "No other release of the same series shows the order of its values.",
+        ],
+    }
+
+
+def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
+    asked = parameters["asked"]
+    mechanism = VectorQuantization.from_dict({"coordinates": parameters["coordinates"]})
+    reading = mechanism.guarantee
+    longest = released["longest"]
+    return {
+        "kept": reading.outputs <= asked["outputs"],
+        "guarantee": reading.to_dict(),
+        "series": {"readings": longest, "bits": longest * math.log2(reading.outputs)},
+        "cells": [
+            {"levels": part.levels, "narrowest": float(part.narrowest), "widest": float(part.widest)}
+            for part in (coordinate.quantizer for coordinate in mechanism.coordinates)
+        ],
+        "utility": {"largest_error": [float(part.quantizer.widest) / 2 for part in mechanism.coordinates]},
+        "assumptions": [
+            "The range and the number of levels were fixed without looking at the data.",
+            "When a reading exists is public.",
+        ],
+    }
+
+
+def _redact(parameters: Mapping[str, Any]) -> Body:
+    mechanisms = [redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"]]
+    leakages = [mechanism.leakage() for mechanism in mechanisms]
+    epsilon = max(leakages, default=0.0)
+    guarded = [(mechanisms[index], count) for index, count in parameters["series"] if index is not None]
+    records = sum(count * mechanism.n for mechanism, count in guarded)
+    expected = sum(count * mechanism.n * mechanism.utility() for mechanism, count in guarded)
+    private = "; ".join(parameters["private"])
+    model = say_model([MarkovChain.from_dict(chain) for chain in parameters["chains"]])
+    guarantee = PufferfishGuarantee(epsilon, f"the private records of a series ({private})", model)
+    return {
+        "kept": epsilon <= parameters["asked"]["epsilon"],
+        "guarantee": guarantee.to_dict(),
+        "leakage": [number(leakage) for leakage in leakages],
+        "utility": {
+            "expected_released_fraction": expected / records if records else 1.0,
+            "series_with_private_records": sum(count for _, count in guarded),
+            "series_released_whole": sum(count for index, count in parameters["series"] if index is None),
+        },
+        "assumptions": [
+            _ORIGINS[parameters["model"]["origin"]],
+            "Which records are private was decided without looking at their values.",
+            "When a record outside the private ones is missing has nothing to do with the values.",
+        ],
+    }
+
+
+_ORIGINS = {
+    "file": "The chain comes from a file: it is public knowledge, or was estimated on other data than the hidden ones.",
+    "released": "The chain was estimated on records of this release that are released with certainty.",
+}
+
+
+def redaction_from_dict(data: Mapping[str, Any], chains: list[Any]) -> Any:
+    """The redaction mechanism of a certificate, where the chains are written once for all, from the epoch on."""
+    own = [{**chain, "phase": chain["phase"] + data["phase"]} for chain in chains]
+    return _REDACTIONS[data["mechanism"]].from_dict({**data, "chains": own})

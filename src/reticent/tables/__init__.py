@@ -1,0 +1,285 @@
+"""Files and data frames in, released files and frames out.
+
+The same three verbs and argument names as on the command line. A path gives files (the release, its certificate and
+its report, all or none); a pandas, Polars or PyArrow table gives a table of the same kind beside its certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any, Required, TypedDict, Unpack
+
+from reticent.errors import ArgumentError
+from reticent.markov import MarkovChain
+from reticent.quantization import VectorQuantization
+from reticent.quantization.exact import Number, allowed_outputs
+from reticent.quantization.quantizers import Missing, Outside
+from reticent.randomness import Source, secure_source
+from reticent.redaction import RedactionPolicy, markov_quilt
+from reticent.switching import MallowsSwitch
+from reticent.tables.grid import Grid
+from reticent.tables.models import Model, check_states, find_states, fit_all, fit_released, limit
+from reticent.tables.pipeline import Job, Progress, Release, opened, run
+from reticent.tables.private import Private, make_finder
+from reticent.tables.quantizing import QuantizeVerb
+from reticent.tables.reading import Columns, Reading, Records
+from reticent.tables.redacting import RedactVerb, Secrets
+from reticent.tables.switching import SwitchVerb
+
+__all__ = ["Private", "Reading", "Release", "fit", "quantize", "redact", "switch"]
+
+Names = str | Sequence[str]
+
+
+def _names(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+class Options(TypedDict, total=False):
+    """What every verb takes beside its own arguments; see `Job`."""
+
+    time: Required[str]
+    value: Required[Names]
+    id: Names
+    keep: Names
+    source: Source | None
+    duplicates: str
+    reading: Reading
+    memory: str | None
+    output: str | Path | None
+    overwrite: bool
+    private_report: bool
+    progress: Progress | None
+
+
+def _job(table: Any, options: Options) -> Job:
+    output = options.get("output")
+    columns = Columns(
+        options["time"], _names(options["value"]), _names(options.get("id", ())), _names(options.get("keep", ()))
+    )
+    return Job(
+        table,
+        columns,
+        options.get("source") or secure_source(),
+        options.get("duplicates", "error"),
+        options.get("reading") or Reading(),
+        options.get("memory"),
+        None if output is None else Path(output),
+        options.get("overwrite", False),
+        options.get("private_report", False),
+        options.get("progress"),
+    )
+
+
+def switch(
+    table: Any,
+    *,
+    window: int,
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str = "mallows",
+    **options: Unpack[Options],
+) -> Release:
+    """Move the values of each series in time.
+
+    Parameters
+    ----------
+    table : path or frame
+    window : int
+        Steps (records) within which the order of values is protected.
+    epsilon : float
+        Nats.
+    delta : float
+        The largest δ allowed; 0 looks ahead to the end of the series.
+    mechanism : {"mallows"}
+    **options
+        Columns, reading and output: see `Options`.
+
+    Raises
+    ------
+    ArgumentError, InputError, RefusedError
+        One sentence; nothing is left behind.
+    """
+    if mechanism not in _SWITCHES:
+        raise ArgumentError(f"mechanism: must be one of {', '.join(_SWITCHES)}")
+    chosen = _SWITCHES[mechanism](window, epsilon, delta=delta)
+    asked = {"epsilon": float(epsilon), "delta": float(delta)}
+    return run(_job(table, options), lambda records: SwitchVerb(chosen, asked))
+
+
+def quantize(
+    table: Any,
+    *,
+    low: Number | Sequence[Number],
+    high: Number | Sequence[Number],
+    bits: Number | None = None,
+    outputs: int | None = None,
+    symbols: str = "midpoint",
+    outside: Outside = "error",
+    missing: Missing = "public",
+    **options: Unpack[Options],
+) -> Release:
+    """Coarsen each value to one of few symbols.
+
+    Parameters
+    ----------
+    table : path or frame
+    low, high : number, or one a value column
+        The public range, exactly as written.
+    bits, outputs
+        Budget of one record: exactly one of the two; split over the value columns as evenly as integers allow.
+    symbols : {"midpoint", "interval", "left"}
+    outside : {"error", "clip", "missing"}
+    missing : {"public", "output"}
+    **options
+        Columns, reading and output: see `Options`.
+
+    Raises
+    ------
+    ArgumentError, InputError, RefusedError
+        One sentence; nothing is left behind.
+    """
+    job = _job(table, options)
+    ranges = list(zip(_each("low", low, job.columns), _each("high", high, job.columns), strict=True))
+    mechanism = VectorQuantization.split(
+        ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing
+    )
+    return run(job, lambda records: QuantizeVerb(mechanism, {"outputs": allowed_outputs(bits, outputs)}))
+
+
+def redact(
+    table: Any,
+    *,
+    private: Private | str | Sequence[str],
+    epsilon: float,
+    model: Model | MarkovChain | str | Path,
+    margin: int | None = None,
+    states: Sequence[Hashable] | None = None,
+    smoothing: float | None = None,
+    period: int = 1,
+    every: str | None = None,
+    mechanism: str = "quilt",
+    **options: Unpack[Options],
+) -> Release:
+    """Withhold the private records of each series, and as many around them as ε asks for.
+
+    Parameters
+    ----------
+    table : path or frame
+    private : Private, or intervals ``START/END``
+        Where the secrets are, both ends included.
+    epsilon : float
+        Nats.
+    model : Model, MarkovChain, path of a model file, or "released"
+        "released" fits the chain on the records of this release that lie more than `margin` steps from a secret.
+    margin : int
+        Steps; with ``model="released"`` only, and then required: fix it before looking.
+    states, smoothing, period
+        For ``model="released"``: the alphabet (those that occur, by default), and as for `MarkovChain.fit`.
+    every : str, optional
+        Sampling period, such as "30m"; the most common step by default.
+    mechanism : {"quilt"}
+    **options
+        Columns, reading and output: see `Options`.
+
+    Raises
+    ------
+    ArgumentError, InputError, RefusedError
+        One sentence; nothing is left behind.
+    """
+    job = _job(table, options)
+    if len(job.columns.value) != 1:
+        raise ArgumentError("value: a redaction has one value column, the state of the chain")
+    if mechanism not in _DESIGNS:
+        raise ArgumentError(f"mechanism: must be one of {', '.join(_DESIGNS)}")
+    if not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
+        raise ArgumentError("epsilon: must be a finite number of nats, zero or more")
+    stated = private if isinstance(private, Private) else Private(_names(private))
+    released = model == "released"
+    if released != (margin is not None):
+        raise ArgumentError("margin: give it with model='released', and only then (a number of steps)")
+    if margin is not None and margin < 1:
+        raise ArgumentError("margin: must be a positive number of steps")
+    known = None if released else _model(model)
+    asked = {"epsilon": float(epsilon), "mechanism": mechanism}
+
+    def design(chain: MarkovChain, n: int, secrets: Secrets, absent: tuple[int, ...]) -> RedactionPolicy:
+        return _DESIGNS[mechanism](chain, n, list(secrets), epsilon, missing=absent)
+
+    def make(records: Records) -> RedactVerb:
+        grid = _grid(records, every or (known.every if known else None))
+        finder = make_finder(records, stated, grid)
+        found = known
+        if found is None:
+            assert margin is not None
+            chain = fit_released(records, grid, finder, margin, states, smoothing, period, job.duplicates)
+            found = Model(chain, str(grid))
+        return RedactVerb(found, grid, finder, stated, design, asked, margin, smoothing if released else None)
+
+    return run(job, make, stated.columns)
+
+
+def fit(
+    table: Any,
+    *,
+    states: Sequence[Hashable] | None = None,
+    smoothing: float | None = None,
+    period: int = 1,
+    every: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    **options: Unpack[Options],
+) -> Model:
+    """Fit a Markov chain to data that are not to be hidden (past data, other people's data).
+
+    Parameters
+    ----------
+    table : path or frame
+    states, smoothing
+        As for `MarkovChain.fit`.
+    period : int
+        Instants of a daily or weekly rhythm, counted from the epoch.
+    every : str, optional
+        Sampling period.
+    since, until : str, optional
+        Only records from `since` on and before `until`.
+    **options
+        Columns and reading: see `Options`.
+
+    Returns
+    -------
+    Model
+        With keyed fingerprints of the data, so that a release can refuse to hide what the model gives away.
+    """
+    job = _job(table, options)
+    if len(job.columns.value) != 1:
+        raise ArgumentError("value: a model has one value column, the state of the chain")
+    with opened(job, ()) as records:
+        limited = limit(records, since, until)
+        grid = _grid(limited, every)
+        alphabet = tuple(states) if states is not None else find_states(limited)
+        check_states(alphabet)
+        return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates)
+
+
+_SWITCHES = {"mallows": MallowsSwitch}
+_DESIGNS = {"quilt": markov_quilt}
+
+
+def _each(name: str, value: Number | Sequence[Number], columns: Columns) -> list[Number]:
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    if len(values) != len(columns.value):
+        raise ArgumentError(f"{name}: give {len(columns.value)} numbers, one a value column")
+    return values
+
+
+def _grid(records: Records, every: str | None) -> Grid:
+    return Grid.find(records) if every is None else Grid.parse(every, records.time_is_whole)
+
+
+def _model(model: Any) -> Model:
+    if isinstance(model, Model):
+        return model
+    return Model(model) if isinstance(model, MarkovChain) else Model.read(model)

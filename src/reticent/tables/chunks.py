@@ -1,0 +1,133 @@
+"""From a view to whole series in canonical order, a bounded number of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError, InputError
+from reticent.tables.reading import Columns, Records
+from reticent.tables.sql import quoted, quoted_list
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DUPLICATES = ("error", "min", "max", "keep")
+CHUNK_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole series, sorted by (id, time): series i is ``table[offsets[i]:offsets[i + 1]]``."""
+
+    table: pa.Table
+    offsets: NDArray[np.int64]
+    columns: Columns
+
+    @cached_property
+    def ids(self) -> list[Any]:
+        """Identifier of each series: a plain value for one id column, else a tuple."""
+        names = self.columns.id
+        if not names:
+            return [()]
+        first = self.table.select(names).take(self.offsets[:-1])
+        values = [first[name].to_pylist() for name in names]
+        return values[0] if len(names) == 1 else list(zip(*values, strict=True))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Rows of each series."""
+        return np.diff(self.offsets)
+
+
+def chunks(
+    records: Records, *, duplicates: str = "error", extra: tuple[str, ...] = (), rows: int = CHUNK_ROWS
+) -> Iterator[Chunk]:
+    """The series of `records` in order of (id, time), whole, about `rows` rows at a time.
+
+    A series longer than `rows` comes in one chunk. The order of the input's rows has no influence.
+
+    Parameters
+    ----------
+    duplicates : {"error", "min", "max", "keep"}
+        What to do with records of one series and time: refuse, take the smallest or the largest record, or keep all
+        (in order of their values).
+    extra : tuple of str
+        Columns that are read beside those of the release.
+
+    Raises
+    ------
+    InputError
+        Duplicates, unless another rule was asked for.
+    """
+    import pyarrow as pa
+
+    if duplicates not in DUPLICATES:
+        raise ArgumentError(f"duplicates: must be one of {', '.join(DUPLICATES)}")
+    columns = records.columns
+    keys = [*columns.id, columns.time]
+    order = quoted_list(keys)
+    if duplicates != "error":
+        nulls = "FIRST" if duplicates == "max" else "LAST"
+        order += "".join(f", {quoted(name)} ASC NULLS {nulls}" for name in (*columns.value, *columns.keep))
+    names = (*columns.all, *(name for name in extra if name not in columns.all))
+    relation = records.con.sql(f"SELECT {quoted_list(names)} FROM {records.view} ORDER BY {order}")
+    waiting: list[pa.RecordBatch] = []
+    count, enough = 0, rows
+    for batch in relation.to_arrow_reader(min(rows, 1 << 17)):
+        waiting.append(batch)
+        count += batch.num_rows
+        if count < enough:
+            continue
+        table = pa.Table.from_batches(waiting).combine_chunks()
+        offsets = series_offsets(table, columns.id)
+        cut = int(offsets[-2])
+        if cut:
+            yield _chunk(table.slice(0, cut), offsets[:-1], columns, duplicates)
+        rest = table.slice(cut)
+        waiting, count = rest.to_batches(), rest.num_rows
+        enough = max(rows, 2 * count)  # a long series is looked at again only when it has doubled
+    table = pa.Table.from_batches(waiting).combine_chunks()
+    yield _chunk(table, series_offsets(table, columns.id), columns, duplicates)
+
+
+def _chunk(table: pa.Table, offsets: NDArray[np.int64], columns: Columns, duplicates: str) -> Chunk:
+    again = ~_changes(table, columns.time)
+    again[offsets[1:-1] - 1] = False
+    if duplicates == "keep" or not again.any():
+        return Chunk(table, offsets, columns)
+    if duplicates == "error":
+        raise InputError(
+            f"time: {int(again.sum())} records (or more) repeat the time of another record of their series; "
+            "choose a rule with --duplicates min, max or keep, or name the series with --id"
+        )
+    kept = np.ones(table.num_rows, dtype=bool)
+    kept[:-1] = ~again if duplicates == "max" else True
+    if duplicates == "min":
+        kept[1:] = ~again
+    positions = np.concatenate([[0], np.cumsum(kept)])
+    return Chunk(table.filter(kept), positions[offsets], columns)
+
+
+def series_offsets(table: pa.Table, ids: tuple[str, ...]) -> NDArray[np.int64]:
+    """Where each series begins, and the end, in a table sorted by its ids."""
+    changed = np.zeros(max(table.num_rows - 1, 0), dtype=bool)
+    for name in ids:
+        changed |= _changes(table, name)
+    return np.concatenate([[0], np.flatnonzero(changed) + 1, [table.num_rows]]).astype(np.int64)
+
+
+def _changes(table: pa.Table, name: str) -> NDArray[np.bool_]:
+    """Whether each row but the first differs from the row before it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = table[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy()

@@ -1,0 +1,170 @@
+"""File formats: told apart by their first bytes, written afresh (no metadata of the source survives)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from reticent.errors import ArgumentError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather"}
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+}
+_COMPRESSION_SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+@dataclass(frozen=True)
+class Format:
+    """`kind` is "csv", "parquet" or "feather"; `compression` wraps a CSV file ("gzip", "zstd" or None)."""
+
+    kind: str
+    compression: str | None = None
+    delimiter: str = ","
+    decimal: str = "."
+
+    def __str__(self) -> str:
+        return self.kind if self.compression is None else f"{self.kind}, {self.compression}"
+
+
+def format_of_file(path: Path) -> Format:
+    """What a file is, by its content.
+
+    Raises
+    ------
+    InputError
+        A file that is missing, unreadable or empty.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise InputError(f"input: {path.name} cannot be read ({error.strerror})") from None
+    if not head:
+        raise InputError(f"input: {path.name} is empty")
+    for magic, kind in _MAGIC.items():
+        if head.startswith(magic):
+            return Format(kind)
+    for magic, compression in _COMPRESSED.items():
+        if head.startswith(magic):
+            return Format("csv", compression)
+    return Format("csv")
+
+
+def format_of_name(path: Path, fallback: Format) -> Format:
+    """The format that an output's suffix asks for; that of the input where the suffix says nothing.
+
+    Raises
+    ------
+    ArgumentError
+        A suffix that names a format which is not written.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    compression = _COMPRESSION_SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if compression:
+        suffixes.pop()
+    if not suffixes:
+        return fallback if compression is None else Format("csv", compression, fallback.delimiter, fallback.decimal)
+    kind = _SUFFIXES.get(suffixes[-1])
+    if kind is None:
+        raise ArgumentError(
+            f"output: {suffixes[-1]} is no format that is written; use .csv, .tsv, .parquet or .feather "
+            "(.gz or .zst after .csv)"
+        )
+    if kind != "csv":
+        if compression:
+            raise ArgumentError(f"output: {kind} is compressed inside; leave the {path.suffix} away")
+        return Format(kind)
+    delimiter = "\t" if suffixes[-1] == ".tsv" else fallback.delimiter
+    return Format("csv", compression, delimiter, fallback.decimal if delimiter != fallback.decimal else ".")
+
+
+@contextmanager
+def open_bytes(path: Path, compression: str | None) -> Iterator[IO[bytes]]:
+    """The (decompressed) bytes of a file."""
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        if compression is None:
+            yield file
+        else:
+            with pa.CompressedInputStream(file, compression) as stream:
+                yield io.BufferedReader(stream)
+
+
+def first_lines(path: Path, format: Format, encoding: str, most: int = 50) -> list[str]:
+    """The first text lines of a CSV file, without a byte-order mark.
+
+    Raises
+    ------
+    InputError
+        Bytes that are no text in this encoding, or a damaged compressed file.
+    """
+    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    try:
+        with open_bytes(path, format.compression) as stream:
+            text = io.TextIOWrapper(stream, encoding=codec, newline="")
+            return [line for _, line in zip(range(most), text, strict=False)]
+    except UnicodeError:
+        raise InputError(f"input: {path.name} is not {encoding} text; name its encoding with --encoding") from None
+    except OSError:
+        raise InputError(f"input: {path.name} is damaged ({format.compression} data end too early)") from None
+
+
+def header_of(lines: list[str], delimiter: str, quote: str) -> tuple[list[str], list[str] | None]:
+    """Header fields and the fields of the first row that has any."""
+    rows = [row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row]
+    return rows[0], rows[1] if len(rows) > 1 else None
+
+
+class Writer:
+    """Writes tables of one schema to a file in the given format."""
+
+    def __init__(self, path: Path, format: Format, schema: pa.Schema) -> None:
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        self._raw: Any = None
+        self._sink: Any = None
+        match format.kind:
+            case "parquet":
+                self._writer: Any = pyarrow.parquet.ParquetWriter(
+                    path, schema, compression="zstd", store_schema=True, version="2.6"
+                )
+            case "feather":
+                self._writer = pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+            case _:
+                self._raw = pa.OSFile(str(path), "wb")
+                self._sink = (
+                    pa.CompressedOutputStream(self._raw, format.compression) if format.compression else self._raw
+                )
+                options = pyarrow.csv.WriteOptions(delimiter=format.delimiter, quoting_style="needed")
+                self._writer = pyarrow.csv.CSVWriter(self._sink, schema, write_options=options)
+
+    def write(self, table: pa.Table) -> None:
+        """Append a table."""
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._writer.close()
+        if self._sink is not None:
+            self._sink.close()
+            self._raw.close()

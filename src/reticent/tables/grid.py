@@ -1,0 +1,148 @@
+"""Records on a grid of equal steps, so that a gap of g steps is g steps of the chain and not one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError, InputError
+from reticent.tables.sql import quoted, quoted_list
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from reticent.tables.reading import Records
+
+Ints = NDArray[np.int64]
+
+_UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The sampling period: `step` microseconds, or plain units where times are whole numbers."""
+
+    step: int
+    whole: bool = False
+
+    def __str__(self) -> str:
+        if self.whole:
+            return str(self.step)
+        for unit in ("d", "h", "m", "s", "ms"):
+            if self.step % _UNITS[unit] == 0:
+                return f"{self.step // _UNITS[unit]}{unit}"
+        return f"{self.step}us"
+
+    @classmethod
+    def parse(cls, text: str, whole: bool) -> Grid:
+        """``30m``, ``1h``, ``1d``; a plain number where times are whole numbers."""
+        match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip())
+        if match and int(match[1]) > 0:
+            if whole and not match[2]:
+                return cls(int(match[1]), True)
+            if not whole and match[2] in _UNITS:
+                return cls(int(match[1]) * _UNITS[match[2]])
+        raise ArgumentError(
+            "every: must be a positive "
+            + ("number, since times are whole numbers" if whole else "number with a unit: s, m, h or d (such as 30m)")
+        )
+
+    @classmethod
+    def find(cls, records: Records) -> Grid:
+        """The most common step between neighbouring records of a series (times are public)."""
+        columns = records.columns
+        time = quoted(columns.time)
+        unit = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
+        window = f"PARTITION BY {quoted_list(columns.id)} ORDER BY {time}" if columns.id else f"ORDER BY {time}"
+        found = records.con.sql(
+            f"SELECT mode(d) FROM (SELECT {unit} - lag({unit}) OVER ({window}) AS d FROM {records.view}) WHERE d > 0"
+        ).fetchall()[0][0]
+        return cls(int(found) if found else _UNITS["s"] * (not records.time_is_whole) or 1, records.time_is_whole)
+
+    def ticks(self, times: pa.ChunkedArray | pa.Array) -> Ints:
+        """Times as integers in the unit of `step`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.whole:
+            zone = getattr(times.type, "tz", None)
+            times = pc.cast(times, pa.timestamp("us", zone), safe=False)
+        return np.asarray(pc.cast(times, pa.int64()), dtype=np.int64)
+
+    def positions(self, ticks: Ints, offsets: Ints) -> Ints:
+        """Step number of each record within its series (the first is 0).
+
+        Neighbours are ``round(difference / step)`` steps apart, so stamps that jitter or drift stay on the grid.
+
+        Raises
+        ------
+        InputError
+            Records less than half a step apart.
+        """
+        first = offsets[:-1]
+        steps = np.diff(ticks, prepend=ticks[:1])
+        steps[first] = 0
+        counts = (2 * steps + self.step) // (2 * self.step)
+        close = counts < 1
+        close[first] = False
+        if close.any():
+            raise InputError(
+                f"time: {int(close.sum())} records lie less than half a step ({self}) after the one before; "
+                "state the sampling period with --every, or thin the series"
+            )
+        total = np.cumsum(counts)
+        return total - np.repeat(total[first], np.diff(offsets))
+
+
+@dataclass(frozen=True)
+class Gridded:
+    """One series on its grid.
+
+    Attributes
+    ----------
+    rows : int64, shape (rows,)
+        Grid position of each row.
+    ticks : int64, shape (n,)
+        Time of each position (of absent records: so many steps after the one before).
+    """
+
+    rows: Ints
+    ticks: Ints
+
+    @classmethod
+    def of(cls, rows: Ints, ticks: Ints, step: int) -> Gridded:
+        """Fill the gaps."""
+        n = int(rows[-1]) + 1
+        before = np.searchsorted(rows, np.arange(n), side="right") - 1
+        return cls(rows, ticks[before] + (np.arange(n) - rows[before]) * step)
+
+    @property
+    def n(self) -> int:
+        """Number of grid positions."""
+        return len(self.ticks)
+
+
+def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last position of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2)]
+
+
+def encode_states(values: pa.ChunkedArray, states: tuple[Any, ...]) -> Ints:
+    """Codes of the states in a column, -1 where null or NaN, -2 where the value is no state."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    encoded = values.combine_chunks().dictionary_encode() if isinstance(values, pa.ChunkedArray) else values
+    index = {state: code for code, state in enumerate(states)}
+    table = [
+        -1 if value is None or value != value else index.get(value, -2) for value in encoded.dictionary.to_pylist()
+    ]
+    positions = pc.fill_null(encoded.indices, len(table)).to_numpy(zero_copy_only=False)
+    return np.array([*table, -1], dtype=np.int64)[positions]

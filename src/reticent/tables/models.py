@@ -1,0 +1,268 @@
+"""Model files: a chain, its sampling period, and keyed fingerprints of the data that it was fitted on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprint
+from reticent.errors import ArgumentError, InputError, RefusedError
+from reticent.markov import MarkovChain, count_transitions
+from reticent.tables.chunks import Chunk, chunks
+from reticent.tables.grid import Grid, Gridded, encode_states
+from reticent.tables.private import Finder
+from reticent.tables.sql import quoted, text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reticent.tables.reading import Records
+
+FORMAT = "reticent model"
+SCHEMA = 1
+
+Spans = dict[str, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A chain with its origin.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+        A periodic chain counts its instants from the epoch (1970-01-01 00:00, a Thursday).
+    every : str, optional
+        Sampling period that it was fitted at.
+    key : str, optional
+        Name of the key that the fingerprints were made with.
+    spans : dict
+        Fingerprint of each series that it was fitted on, with the stretches of time.
+    """
+
+    chain: MarkovChain
+    every: str | None = None
+    key: str | None = None
+    spans: Spans = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The text of a model file."""
+        body = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "every": self.every,
+            "chain": self.chain.to_dict(),
+            "fitted_on": {"key": self.key, "series": self.spans},
+        }
+        return json.dumps(body, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: str | Path) -> Model:
+        """Read a model file.
+
+        Raises
+        ------
+        InputError
+            A file that cannot be read or is no model.
+        """
+        path = Path(path)
+        try:
+            body = json.loads(path.read_text(encoding="utf-8"))
+            if body["format"] != FORMAT or body["schema"] != SCHEMA:
+                raise InputError(f"model: {path.name} is no model of this version; make one with reticent fit")
+            fitted = body["fitted_on"]
+            spans = {name: [(int(a), int(b)) for a, b in stretches] for name, stretches in fitted["series"].items()}
+            return cls(MarkovChain.from_dict(body["chain"]), body["every"], fitted["key"], spans)
+        except OSError as error:
+            raise InputError(f"model: {path.name} cannot be read ({error.strerror})") from None
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
+            raise InputError(f"model: {path.name} is no model file; make one with reticent fit") from None
+
+    def refuse_overlap(self, series_id: Any, first: int, last: int) -> None:
+        """Refuse to protect records, or their margin, that the model was fitted on.
+
+        Raises
+        ------
+        RefusedError
+            An overlap; or fingerprints that were made with another key, which cannot be compared.
+        """
+        if not self.spans:
+            return
+        key = fingerprint_key()
+        if key_name(key) != self.key:
+            raise RefusedError(
+                "model: it was fitted under another key of fingerprints, so it cannot be told whether it was fitted "
+                "on the records to be hidden; fit it here, or bring that key"
+            )
+        for begin, end in self.spans.get(series_fingerprint(key, series_id), ()):
+            if first <= end and last >= begin:
+                raise RefusedError(
+                    "model: it was fitted on records that are to be hidden (or on their margin) and would give them "
+                    "away; fit it on earlier data (--until), or use --model-from released"
+                )
+
+
+def series_on_grid(chunk: Chunk, grid: Grid, column: str, states: Sequence[Hashable]) -> list[tuple[Gridded, Any]]:
+    """Each series of a chunk on its grid, with the codes of its rows.
+
+    Raises
+    ------
+    InputError
+        Values that are no states.
+    """
+    codes = state_codes(chunk, column, states)
+    ticks = grid.ticks(chunk.table[chunk.columns.time])
+    rows = grid.positions(ticks, chunk.offsets)
+    parts = zip(chunk.offsets[:-1].tolist(), chunk.offsets[1:].tolist(), strict=True)
+    return [(Gridded.of(rows[a:b], ticks[a:b], grid.step), codes[a:b]) for a, b in parts]
+
+
+def state_codes(chunk: Chunk, column: str, states: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Codes of a value column; see `series_on_grid`."""
+    codes = encode_states(chunk.table[column], tuple(states))
+    strangers = int((codes == -2).sum())
+    if strangers:
+        raise InputError(
+            f"value: {strangers} entries of column {column} are not among the {len(states)} states of the model"
+        )
+    return codes
+
+
+def limit(records: Records, since: str | None, until: str | None) -> Records:
+    """The records from `since` on and before `until`, in the words of the time column.
+
+    Raises
+    ------
+    InputError
+        A limit that is no time, or no record within.
+    """
+    import duckdb
+
+    if since is None and until is None:
+        return records
+    time, kind = quoted(records.columns.time), records.types[records.columns.time]
+    limits = [f"{time} {sign} CAST({text(at)} AS {kind})" for sign, at in ((">=", since), ("<", until)) if at]
+    try:
+        records.con.execute(f"CREATE VIEW limited AS SELECT * FROM {records.view} WHERE {' AND '.join(limits)}")
+        rows = records.con.sql("SELECT count(*) FROM limited").fetchall()[0][0]
+    except duckdb.Error:
+        raise InputError("since, until: must be times like those of the time column") from None
+    if not rows:
+        raise InputError("since, until: no record lies between them")
+    return replace(records, view="limited", rows=rows)
+
+
+def find_states(records: Records) -> tuple[Hashable, ...]:
+    """The distinct values of the value column, sorted.
+
+    Raises
+    ------
+    InputError
+        More than 64: such a series is coarsened first.
+    """
+    column = quoted(records.columns.value[0])
+    number = records.types[records.columns.value[0]].startswith(("FLOAT", "DOUBLE"))
+    present = f"{column} IS NOT NULL" + (f" AND NOT isnan({column})" if number else "")
+    found = records.con.sql(
+        f"SELECT DISTINCT {column} AS v FROM {records.view} WHERE {present} ORDER BY v LIMIT 65"
+    ).fetchall()
+    if len(found) > 64:
+        raise InputError("value: more than 64 different values are no states; coarsen the series first (reticent quantize)")
+    if not found:
+        raise InputError("value: every value is missing")
+    return tuple(row[0] for row in found)
+
+
+def fit_all(
+    records: Records, grid: Grid, states: Sequence[Hashable], smoothing: float | None, period: int, duplicates: str
+) -> Model:
+    """A model of all that the file holds, with the fingerprints of what it was fitted on."""
+    key = fingerprint_key()
+    counts = np.zeros((period, len(states), len(states)), dtype=np.int64)
+    spans: Spans = {}
+    for chunk in chunks(records, duplicates=duplicates):
+        for name, (series, codes) in zip(
+            chunk.ids, series_on_grid(chunk, grid, records.columns.value[0], states), strict=True
+        ):
+            counts += _count(series, codes, len(states), period, grid)
+            span = (int(series.ticks[0]), int(series.ticks[-1]))
+            spans.setdefault(series_fingerprint(key, name), []).append(span)
+    chain = MarkovChain.from_counts(counts if period > 1 else counts[0], states, smoothing)
+    return Model(chain, str(grid), key_name(key), spans)
+
+
+def fit_released(
+    records: Records,
+    grid: Grid,
+    finder: Finder,
+    margin: int,
+    states: Sequence[Hashable] | None,
+    smoothing: float | None,
+    period: int,
+    duplicates: str,
+) -> MarkovChain:
+    """A chain of the records farther than `margin` steps from every secret: those are released with certainty.
+
+    Where no `states` are declared they are those that occur among these records, so the model is a function of what is
+    published anyway.
+    """
+    extra = (finder.flag,) if finder.flag else ()
+    column = records.columns.value[0]
+    known = list(states) if states is not None else []
+    counts: dict[tuple[int, Any, Any], int] = {}
+    seen: set[Any] = set()
+    for chunk in chunks(records, duplicates=duplicates, extra=extra):
+        alphabet = known or _alphabet(chunk, column)
+        flags = np.asarray(chunk.table[finder.flag], dtype=bool) if finder.flag else None
+        for i, (series, codes) in enumerate(series_on_grid(chunk, grid, column, alphabet)):
+            part = slice(int(chunk.offsets[i]), int(chunk.offsets[i + 1]))
+            near = near_secrets(finder.secrets(series, None if flags is None else flags[part]), series.n, margin)
+            shown = np.where(near[series.rows], -1, codes)
+            table = _count(series, shown, len(alphabet), period, grid)
+            seen.update(alphabet[code] for code in np.unique(shown) if code >= 0)
+            for t, a, b in np.argwhere(table).tolist():
+                at = (t, alphabet[a], alphabet[b])
+                counts[at] = counts.get(at, 0) + int(table[t, a, b])
+    names = tuple(known) if known else tuple(sorted(seen))
+    if not names:
+        raise InputError("margin: it leaves no record to fit the model on; choose a smaller one, or a model file")
+    index = {name: code for code, name in enumerate(names)}
+    total = np.zeros((period, len(names), len(names)), dtype=np.int64)
+    for (t, a, b), number in counts.items():
+        total[t, index[a], index[b]] += number
+    return MarkovChain.from_counts(total if period > 1 else total[0], names, smoothing)
+
+
+def near_secrets(secrets: Sequence[tuple[int, int]], n: int, margin: int) -> NDArray[np.bool_]:
+    """Positions at most `margin` steps from a secret, the secrets included."""
+    near = np.zeros(n, dtype=bool)
+    for first, last in secrets:
+        near[max(first - margin, 0) : last + margin + 1] = True
+    return near
+
+
+def instant(ticks: int, grid: Grid, period: int) -> int:
+    """The instant of a periodic chain at a time: steps since the epoch, modulo the period."""
+    return (ticks // grid.step) % period
+
+
+def _count(series: Gridded, codes: NDArray[np.int64], size: int, period: int, grid: Grid) -> NDArray[np.int64]:
+    full = np.full(series.n, -1, dtype=np.int64)
+    full[series.rows] = codes
+    return count_transitions(full, size, period, instant(int(series.ticks[0]), grid, period))
+
+
+def _alphabet(chunk: Chunk, column: str) -> list[Any]:
+    values = chunk.table[column].unique().to_pylist()
+    return [value for value in values if value is not None and value == value]
+
+
+def check_states(states: Sequence[Hashable]) -> None:
+    """Refuse an alphabet that is too small to model."""
+    if len(states) < 2:
+        raise ArgumentError("states: a model needs at least two states")

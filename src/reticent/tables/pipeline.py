@@ -1,0 +1,220 @@
+"""The one way from records to a release: sorted chunks, one verb, one writer, then a certificate."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from reticent.certificates import Certificate
+from reticent.randomness import Source
+from reticent.tables.chunks import Chunk, chunks
+from reticent.tables.formats import Writer, format_of_name
+from reticent.tables.frames import from_arrow, to_arrow
+from reticent.tables.reading import Columns, Reading, Records, connect, open_records
+from reticent.tables.staging import Outputs, staged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Progress = Callable[[int, int], None]
+
+SAMPLE_SERIES = 3
+SAMPLE_ROWS = 1000
+
+
+class Verb(Protocol):
+    """What is done to each chunk, and what may be said of it afterwards."""
+
+    action: str
+    extra: tuple[str, ...]
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Columns of the release, from those of the (sorted, selected) input."""
+
+    def apply(self, chunk: Chunk, source: Source) -> pa.Table:
+        """The release of whole series."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters, known once all chunks have passed; raises if the promise is not kept."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is common to all verbs.
+
+    Parameters
+    ----------
+    table : path or frame
+        A CSV, Parquet or Feather file; a pandas, Polars or PyArrow table.
+    columns : Columns
+    source : Source
+        One for the whole job; each series spawns its own.
+    duplicates : {"error", "min", "max", "keep"}
+    reading : Reading
+    memory : str, optional
+        What sorting may use before it spills to disk, such as "500MB".
+    output : path, optional
+        Where the released file goes, certificate and report beside it; a frame is returned where there is none.
+    overwrite : bool
+    private_report : bool
+        Also write the comparison with the original, which must not leave the house.
+    progress : callable, optional
+        Called with rows done and rows in all.
+    """
+
+    table: Any
+    columns: Columns
+    source: Source
+    duplicates: str = "error"
+    reading: Reading = field(default_factory=Reading)
+    memory: str | None = None
+    output: Path | None = None
+    overwrite: bool = False
+    private_report: bool = False
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One series before and after, for the private report."""
+
+    original: pa.Table
+    released: pa.Table
+
+
+@dataclass(frozen=True)
+class Release:
+    """What came out.
+
+    Attributes
+    ----------
+    table : frame or None
+        Of the kind that was given; None where files were written.
+    certificate : Certificate
+    outputs : Outputs or None
+        Where the files are.
+    plan : tuple of (str, str)
+        How the input was understood (for the curator).
+    """
+
+    table: Any
+    certificate: Certificate
+    outputs: Outputs | None
+    plan: tuple[tuple[str, str], ...]
+
+
+@contextmanager
+def opened(job: Job, extra: tuple[str, ...]) -> Iterator[Records]:
+    """The typed records of a job; DuckDB spills into a folder of its own, which is removed."""
+    place = job.output.parent if job.output is not None and job.output.parent.is_dir() else None
+    scratch = Path(tempfile.mkdtemp(prefix=".reticent-", dir=place))
+    try:
+        with connect(job.memory, scratch) as con:
+            table = Path(job.table) if isinstance(job.table, str | Path) else to_arrow(job.table)
+            yield open_records(con, table, job.columns, job.reading, extra)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] = ()) -> Release:
+    """Release a table or a file.
+
+    Raises
+    ------
+    InputError, ArgumentError
+        Before anything is written.
+    RefusedError
+        The exact guarantee is not what was asked for: nothing is left behind.
+    """
+    if job.output is None:
+        with opened(job, extra) as records:
+            verb = make_verb(records)
+            tables: list[pa.Table] = []
+            facts = _pass(job, records, verb, tables.append, [])
+            import pyarrow as pa
+
+            table = pa.concat_tables(tables).combine_chunks()
+            certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
+            return Release(from_arrow(table, job.table), certificate, None, records.plan)
+    with staged(job.output, overwrite=job.overwrite) as folder, opened(job, extra) as records:
+        return _to_files(job, records, make_verb(records), Outputs(job.output), folder)
+
+
+def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path) -> Release:
+    from reticent.reports import private_report, public_report
+
+    path = folder / outputs.released.name
+    format = format_of_name(outputs.released, records.format)
+    writer: Writer | None = None
+    pairs: list[Pair] = []
+
+    def write(table: pa.Table) -> None:
+        nonlocal writer
+        if writer is None:
+            writer = Writer(path, format, table.schema)
+        writer.write(table)
+
+    facts = _pass(job, records, verb, write, pairs)
+    assert writer is not None  # there is at least one row, hence one chunk
+    writer.close()
+    facts |= {"format": str(format), "sha256": file_hash(path)}
+    certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
+    (folder / outputs.certificate.name).write_text(certificate.to_json())
+    (folder / outputs.report.name).write_text(public_report(certificate))
+    if job.private_report:
+        page = private_report(certificate, pairs, records.plan)
+        (folder / outputs.private_report.name).write_text(page)
+    return Release(None, certificate, outputs, records.plan)
+
+
+def _pass(
+    job: Job, records: Records, verb: Verb, write: Callable[[pa.Table], None], pairs: list[Pair]
+) -> dict[str, Any]:
+    """One pass over all series; writing goes on beside the next chunk. Returns what the release itself shows."""
+    rows = series = longest = 0
+    pending: Future[None] | None = None
+    names: list[str] = []
+    stream = chunks(records, duplicates=job.duplicates, extra=verb.extra)
+    with ThreadPoolExecutor(max_workers=1) as reading, ThreadPoolExecutor(max_workers=1) as writing:
+        ahead = reading.submit(next, stream, None)
+        while (chunk := ahead.result()) is not None:
+            ahead = reading.submit(next, stream, None)
+            table = verb.apply(chunk, job.source)
+            if pending is not None:
+                pending.result()
+            pending = writing.submit(write, table)
+            rows += table.num_rows
+            series += len(chunk.lengths)
+            longest = max(longest, int(chunk.lengths.max()))
+            names = table.column_names
+            if job.private_report and len(pairs) < SAMPLE_SERIES:
+                pairs += _samples(chunk, table, SAMPLE_SERIES - len(pairs))
+            if job.progress:
+                job.progress(rows, records.rows)
+        if pending is not None:
+            pending.result()
+    columns = records.columns
+    parts = {"id": list(columns.id), "time": columns.time, "value": list(columns.value), "kept": list(columns.keep)}
+    added = [name for name in names if name not in columns.all]
+    return {"columns": {**parts, "added": added}, "rows": rows, "series": series, "longest": longest}
+
+
+def _samples(chunk: Chunk, released: pa.Table, most: int) -> list[Pair]:
+    pairs = []
+    for start, length in zip(chunk.offsets[:most].tolist(), chunk.lengths[:most].tolist(), strict=False):
+        size = min(length, SAMPLE_ROWS)
+        pairs.append(Pair(chunk.table.slice(start, size), released.slice(start, size)))
+    return pairs
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,171 @@
+"""Where the secrets are: time intervals, a predicate over public columns, or a boolean column; never the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError, InputError
+from reticent.tables.grid import Grid, Gridded, runs
+from reticent.tables.sql import quoted, quoted_list, text
+
+if TYPE_CHECKING:
+    from reticent.tables.reading import Columns, Records
+
+Bools = NDArray[np.bool_]
+
+FLAG = "reticent private"
+
+
+@dataclass(frozen=True)
+class Private:
+    """What is to be hidden, as the curator stated it.
+
+    Parameters
+    ----------
+    intervals : sequence of str
+        ``START/END`` in the words of the time column, both ends included.
+    where : str, optional
+        An SQL predicate over identifiers, the time and `public` columns.
+    column : str, optional
+        A boolean column.
+    public : sequence of str
+        Columns that the predicate may read.
+    """
+
+    intervals: tuple[str, ...] = ()
+    where: str | None = None
+    column: str | None = None
+    public: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.intervals or self.where or self.column):
+            raise ArgumentError("private: say what is to be hidden: an interval START/END, a predicate, or a column")
+        for interval in self.intervals:
+            if interval.count("/") != 1:
+                raise ArgumentError("private: an interval is START/END, such as '2015-02-05 08:00/2015-02-05 12:00'")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns to be read beside those of the release."""
+        return (*((self.column,) if self.column else ()), *self.public)
+
+    def describe(self) -> list[str]:
+        """In words; all of it is public."""
+        words = list(self.intervals)
+        if self.where:
+            words.append(f"where {self.where}")
+        if self.column:
+            words.append(f"where the column {self.column} is true")
+        return words
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Finds the secrets of a series on its grid."""
+
+    bounds: tuple[tuple[int, int], ...]
+    flag: str | None
+
+    def secrets(self, series: Gridded, flags: Bools | None) -> list[tuple[int, int]]:
+        """Runs of private positions; a gap inside an interval, or between two private records, belongs to it."""
+        hidden = np.zeros(series.n, dtype=bool)
+        for first, last in self.bounds:
+            hidden |= (series.ticks >= first) & (series.ticks <= last)
+        if flags is not None:
+            hidden[series.rows] |= flags
+            pairs = np.flatnonzero(flags[:-1] & flags[1:])
+            for a, b in zip(series.rows[pairs].tolist(), series.rows[pairs + 1].tolist(), strict=True):
+                hidden[a : b + 1] = True
+        return runs(hidden)
+
+
+def make_finder(records: Records, private: Private, grid: Grid) -> Finder:
+    """Read the intervals in the units of the time column; add the flag of predicate or column to the view.
+
+    Raises
+    ------
+    ArgumentError, InputError
+        An interval that is no time or ends before it begins; a predicate that reads other columns; a column that is
+        not boolean; an interval outside the data; nothing that is private at all.
+    """
+    bounds = tuple(_bounds(records, interval) for interval in private.intervals)
+    _check_inside(records, private, bounds)
+    if private.where is None and private.column is None:
+        return Finder(bounds, None)
+    flags = []
+    if private.column is not None:
+        if records.types[private.column] != "BOOLEAN":
+            raise InputError(f"private: column {private.column} is not boolean; give one of true and false")
+        flags.append(f"coalesce({quoted(private.column)}, true)")
+    if private.where is not None:
+        _check_predicate(records, private)
+        flags.append(f"coalesce(({private.where}), true)")
+    records.con.execute(
+        f"CREATE VIEW flagged AS SELECT *, {' OR '.join(flags)} AS {quoted(FLAG)} FROM {records.view}"
+    )
+    if not bounds and not records.con.sql(f"SELECT bool_or({quoted(FLAG)}) FROM flagged").fetchall()[0][0]:
+        raise InputError("private: no record is private; is the predicate or the column right?")
+    return Finder(bounds, FLAG)
+
+
+def _bounds(records: Records, interval: str) -> tuple[int, int]:
+    import duckdb
+
+    parts = [part.strip() for part in interval.split("/")]
+    kind = records.types[records.columns.time]
+    try:
+        if records.time_is_whole:
+            first, last = (int(part) for part in parts)
+        else:
+            casts = ", ".join(f"epoch_us(CAST(CAST({text(part)} AS {kind}) AS TIMESTAMP))" for part in parts)
+            first, last = records.con.sql(f"SELECT {casts}").fetchall()[0]
+    except (duckdb.Error, ValueError):
+        raise ArgumentError(
+            f"private: {interval} is no interval of times; write START/END, such as "
+            "'2015-02-05 08:00/2015-02-05 12:00'"
+        ) from None
+    if first > last:
+        raise ArgumentError(f"private: {interval} ends before it begins")
+    return int(first), int(last)
+
+
+def _check_inside(records: Records, private: Private, bounds: Sequence[tuple[int, int]]) -> None:
+    time = quoted(records.columns.time)
+    ticks = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
+    for interval, (first, last) in zip(private.intervals, bounds, strict=True):
+        inside, begin, end = records.con.sql(
+            f"SELECT count(*) FILTER ({ticks} BETWEEN {first} AND {last}), min({time}), max({time}) FROM {records.view}"
+        ).fetchall()[0]
+        if not inside:
+            raise InputError(f"private: no record lies in {interval}; the data run from {begin} to {end}")
+
+
+def _check_predicate(records: Records, private: Private) -> None:
+    """Bind the predicate to a relation that has the public columns only, where files are out of reach."""
+    import duckdb
+
+    columns: Columns = records.columns
+    names = (*columns.id, columns.time, *(name for name in private.public if name not in columns.all))
+    if set(private.public) & set(columns.value):
+        raise ArgumentError("public: a value column is not public; the places of the secrets must not depend on values")
+    types = ", ".join(f"{quoted(name)} {records.types[name]}" for name in names)
+    with duckdb.connect() as sandbox:
+        sandbox.execute("SET enable_external_access = false; SET lock_configuration = true")
+        sandbox.execute(f"CREATE TABLE records ({types})")
+        try:
+            query = f"SELECT ({private.where}) AS flag FROM records"
+            tree = sandbox.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0]
+            if any(word in tree for word in ('"SUBQUERY"', '"STAR"', '"COLUMNS"')) or tree.count('"BASE_TABLE"') > 1:
+                raise ArgumentError("private: the predicate must be a plain condition, with no query inside and no star")
+            kind = sandbox.sql(query).types[0]
+        except duckdb.Error as error:
+            known = "; it may read " + quoted_list(names) + " (declare more with --public)"
+            reason = str(error).splitlines()[0].split(":", 1)[-1].strip()
+            raise ArgumentError(f"private: the predicate cannot be used: {reason}{known}") from None
+    if str(kind) != "BOOLEAN":
+        raise ArgumentError("private: the predicate must be true or false for each record")

@@ -1,0 +1,76 @@
+"""Coarsen the values of a table, each value column by its own cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reticent.errors import InputError
+from reticent.quantization import LocalQuantization, VectorQuantization
+from reticent.randomness import Source
+from reticent.tables.chunks import Chunk
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class QuantizeVerb:
+    """Nothing is drawn: the same values give the same release."""
+
+    mechanism: VectorQuantization
+    asked: dict[str, Any]
+    action = "quantize"
+    extra: tuple[str, ...] = ()
+
+    def apply(self, chunk: Chunk, source: Source) -> pa.Table:
+        """The release of whole series."""
+        import pyarrow as pa
+
+        table = chunk.table.select(chunk.columns.all)
+        for name, part in zip(chunk.columns.value, self.mechanism.coordinates, strict=True):
+            released = quantize_column(table[name], part, name)
+            table = table.set_column(table.schema.get_field_index(name), pa.field(name, released.type), released)
+        return table
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters."""
+        return {
+            "asked": self.asked,
+            "coordinates": [part.to_dict() for part in self.mechanism.coordinates],
+        }
+
+
+def quantize_column(column: pa.ChunkedArray, part: LocalQuantization, name: str) -> pa.Array:
+    """Symbols of one column; null where missing.
+
+    Raises
+    ------
+    InputError
+        A column that holds no numbers, or values outside the range.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise InputError(f"value: column {name} holds {kind} values; only numbers are quantised")
+    array = column.combine_chunks()
+    if pa.types.is_decimal(kind):
+        codes = part.quantizer.encode(np.array(array.to_pylist(), dtype=object))
+    else:
+        values = array.fill_null(0).to_numpy(zero_copy_only=False) if array.null_count else array.to_numpy()
+        absent = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+        codes = _encode(part, values, absent)
+    symbols = part.quantizer.symbols
+    missing = codes < 0
+    return pa.array(symbols).take(pa.array(codes, mask=missing if missing.any() else None))
+
+
+def _encode(part: LocalQuantization, values: Any, absent: Any) -> Any:
+    if absent is None:
+        return part.quantizer.encode(values)
+    codes = np.full(values.size, -1, dtype=np.int64)
+    codes[~absent] = part.quantizer.encode(values[~absent])
+    return codes

@@ -1,0 +1,169 @@
+"""Withhold records of a table: one design for each geometry of secrets, checked before its series is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import RefusedError
+from reticent.markov import MarkovChain
+from reticent.randomness import Source
+from reticent.redaction import RedactionPolicy, redact_batch
+from reticent.tables.chunks import Chunk
+from reticent.tables.grid import Grid, Gridded, runs
+from reticent.tables.models import Model, instant, near_secrets, series_on_grid
+from reticent.tables.private import Finder, Private
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Secrets = tuple[tuple[int, int], ...]
+Design = Callable[[MarkovChain, int, Secrets, tuple[int, ...]], RedactionPolicy]
+Geometry = tuple[int, int, Secrets, tuple[int, ...]]
+
+
+@dataclass
+class RedactVerb:
+    """Series that hold no private record are released whole.
+
+    Parameters
+    ----------
+    model : Model
+    grid : Grid
+    finder : Finder
+    private : Private
+        As stated, for the certificate.
+    design : callable
+        ``design(chain, n, secrets, missing)`` gives the mechanism.
+    asked : dict
+        ε and the name of the mechanism, as asked for.
+    margin : int, optional
+        Steps around the secrets beyond which a model fitted on this release takes every record as released.
+    """
+
+    model: Model
+    grid: Grid
+    finder: Finder
+    private: Private
+    design: Design
+    asked: dict[str, Any]
+    margin: int | None = None
+    smoothing: float | None = None
+    action = "redact"
+    _designs: dict[Geometry, int] = field(default_factory=dict)
+    _mechanisms: list[RedactionPolicy] = field(default_factory=list)
+    _series: list[tuple[int | None, int]] = field(default_factory=list)
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """The flag of private records, where it comes from a predicate or a column."""
+        return (self.finder.flag,) if self.finder.flag else ()
+
+    def apply(self, chunk: Chunk, source: Source) -> pa.Table:
+        """The release of whole series."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        (column,) = chunk.columns.value
+        flags = np.asarray(chunk.table[self.finder.flag], dtype=bool) if self.finder.flag else None
+        withheld = np.zeros(chunk.table.num_rows, dtype=bool)
+        guarded: list[tuple[Any, int, Gridded, Any, slice]] = []
+        for i, (series, codes) in enumerate(series_on_grid(chunk, self.grid, column, self.model.chain.states)):
+            part = slice(int(chunk.offsets[i]), int(chunk.offsets[i + 1]))
+            secrets = self.finder.secrets(series, None if flags is None else flags[part])
+            index = None
+            if secrets:
+                index = self._design(chunk.ids[i], series, codes, tuple(secrets))
+                guarded.append((chunk.ids[i], index, series, codes, part))
+            self._note(index)
+        if guarded:
+            self._draw(guarded, source, withheld)
+        table = chunk.table.select(chunk.columns.all)
+        hidden = pa.array(withheld)
+        at = table.schema.get_field_index(column)
+        kind = table.schema.field(column).type
+        values = pc.if_else(hidden, pa.scalar(None, kind), table[column].combine_chunks())
+        table = table.set_column(at, pa.field(column, kind), values)
+        return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), hidden)
+
+    def _design(self, name: Any, series: Gridded, codes: NDArray[np.int64], secrets: Secrets) -> int:
+        absent = np.ones(series.n, dtype=bool)
+        absent[series.rows[codes >= 0]] = False
+        for first, last in secrets:
+            absent[first : last + 1] = False
+        phase = instant(int(series.ticks[0]), self.grid, self.model.chain.period)
+        geometry = (series.n, phase, secrets, tuple(np.flatnonzero(absent).tolist()))
+        if geometry not in self._designs:
+            mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3])
+            if mechanism.leakage() > self.asked["epsilon"]:
+                raise RefusedError("epsilon: the exact leakage of the design is above it, so nothing is released")
+            self._designs[geometry] = len(self._mechanisms)
+            self._mechanisms.append(mechanism)
+        index = self._designs[geometry]
+        self._check_model(name, series, self._mechanisms[index], absent)
+        return index
+
+    def _check_model(self, name: Any, series: Gridded, mechanism: RedactionPolicy, absent: NDArray[np.bool_]) -> None:
+        """The model must owe nothing to records that may be withheld."""
+        touched = (mechanism.probabilities > 0).any(axis=1) & ~absent
+        if self.margin is None:
+            for first, last in runs(touched):
+                self.model.refuse_overlap(name, int(series.ticks[first]), int(series.ticks[last]))
+        elif (touched & ~near_secrets(mechanism.private, series.n, self.margin)).any():
+            raise RefusedError(
+                f"margin: the design may withhold records more than {self.margin} steps from a secret, which the "
+                "model was fitted on, so nothing is released; another margin chosen now would depend on what is "
+                "hidden: use a model file that was fitted on earlier data"
+            )
+
+    def _draw(
+        self, guarded: Sequence[tuple[Any, int, Gridded, Any, slice]], source: Source, withheld: NDArray[np.bool_]
+    ) -> None:
+        lengths = np.array([series.n for _, _, series, _, _ in guarded])
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        full = np.full(int(offsets[-1]), -1, dtype=np.int64)
+        for start, (_, _, series, codes, _) in zip(offsets, guarded, strict=False):
+            full[start + series.rows] = codes
+        used = sorted({index for _, index, _, _, _ in guarded})
+        which = np.searchsorted(used, [index for _, index, _, _, _ in guarded])
+        mask = redact_batch(
+            [self._mechanisms[index] for index in used], which, full, offsets, source, [each[0] for each in guarded]
+        )
+        for start, (_, index, series, codes, part) in zip(offsets, guarded, strict=False):
+            hidden = mask[start + series.rows]
+            missing = codes < 0
+            for first, last in self._mechanisms[index].private:  # a private record never shows that it was missing
+                missing &= (series.rows < first) | (series.rows > last)
+            withheld[part] = hidden & ~missing
+
+    def _note(self, index: int | None) -> None:
+        if self._series and self._series[-1][0] == index:
+            self._series[-1] = (index, self._series[-1][1] + 1)
+        else:
+            self._series.append((index, 1))
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters: chains, and each design once."""
+        return {
+            "asked": self.asked,
+            "private": self.private.describe(),
+            "every": {"step": self.grid.step, "unit": "1" if self.grid.whole else "us"},
+            "model": {
+                "origin": "file" if self.margin is None else "released",
+                "margin": self.margin,
+                "smoothing": self.smoothing,
+            },
+            "chains": [self.model.chain.to_dict()],
+            "mechanisms": [without_chains(mechanism.to_dict()) for mechanism in self._mechanisms],
+            "series": [list(each) for each in self._series],
+        }
+
+
+def without_chains(data: dict[str, Any]) -> dict[str, Any]:
+    """A mechanism's parameters with the phase of its chain alone: a certificate writes the chains once for all."""
+    chains = data.pop("chains")
+    return {**data, "phase": chains[0]["phase"]}

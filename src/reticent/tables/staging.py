@@ -1,0 +1,132 @@
+"""All files of a release appear together or not at all.
+
+They are written into a hidden folder beside the output, marked ready when all are whole, then moved into place, the
+released file last. Whatever an interrupted run left is completed (if it was ready) or removed by the next.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from reticent.errors import ArgumentError
+
+_READY = "ready.json"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the files of one release go."""
+
+    released: Path
+
+    @property
+    def certificate(self) -> Path:
+        """OUT.certificate.json"""
+        return self._beside("certificate.json")
+
+    @property
+    def report(self) -> Path:
+        """OUT.report.html"""
+        return self._beside("report.html")
+
+    @property
+    def private_report(self) -> Path:
+        """OUT.PRIVATE.report.html"""
+        return self._beside("PRIVATE.report.html")
+
+    def _beside(self, suffix: str) -> Path:
+        return self.released.with_name(f"{self.released.name}.{suffix}")
+
+
+@contextmanager
+def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write the files of a release into, under their final names; they move when the block ends well.
+
+    Raises
+    ------
+    ArgumentError
+        A folder that cannot be written, an output that exists (without `overwrite`), another run on the same output.
+    """
+    folder = output.with_name(f".{output.name}.staged")
+    try:
+        folder.mkdir(exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise ArgumentError(f"output: {output.parent} cannot be written to ({error.strerror})") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ArgumentError(f"output: another release to {output.name} is under way") from None
+        try:
+            yield _begin(folder, output, overwrite)
+            _finish(folder, output)
+        except BaseException:
+            if not (folder / _READY).exists():  # else the files are whole: the next run moves them
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _begin(folder: Path, output: Path, overwrite: bool) -> Path:
+    completed = (folder / _READY).exists()
+    if completed:
+        _move(folder, output)
+    _clear(folder)
+    if completed and not overwrite:
+        raise ArgumentError(
+            f"output: an interrupted release to {output.name} was complete and is now in place; "
+            "pass --overwrite to release again"
+        )
+    if output.is_dir():
+        raise ArgumentError(f"output: {output.name} is a folder; name a file in it")
+    if output.exists() and not overwrite:
+        raise ArgumentError(f"output: {output.name} exists; name another file, or pass --overwrite")
+    work = folder / "files"
+    work.mkdir()
+    return work
+
+
+def _finish(folder: Path, output: Path) -> None:
+    names = sorted(path.name for path in (folder / "files").iterdir())
+    for name in names:
+        _sync(folder / "files" / name)
+    ready = folder / "ready.tmp"
+    ready.write_text(json.dumps(names))
+    _sync(ready)
+    ready.rename(folder / _READY)
+    _sync(folder)
+    _move(folder, output)
+
+
+def _move(folder: Path, output: Path) -> None:
+    """Move what is ready into place, the released file last; safe to repeat."""
+    names = json.loads((folder / _READY).read_text())
+    for name in sorted(names, key=lambda name: name == output.name):
+        staged = folder / "files" / name
+        if staged.exists():
+            staged.replace(output.with_name(name))
+    _sync(output.parent)
+
+
+def _clear(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
+            path.unlink()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

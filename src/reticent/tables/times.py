@@ -1,0 +1,90 @@
+"""Times as text: one format a column, found when it is certain, asked for when it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reticent.errors import InputError
+from reticent.tables.sql import quoted, text
+
+if TYPE_CHECKING:
+    import duckdb
+
+ISO = "ISO 8601"
+ISO_OFFSET = "ISO 8601 with offset"
+WHOLE = "whole numbers"
+
+_DATES = ("%d.%m.%Y", "%m.%d.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p", " %I:%M %p")
+FORMATS = tuple(date + clock for date in _DATES for clock in _CLOCKS)
+
+_OFFSET = r"(Z|[+-]\d{2}(:?\d{2})?)$"
+_CLOCK = r"\d{1,2}:\d{2}"
+
+
+@dataclass(frozen=True)
+class TimeFormat:
+    """How the text of a time column is read: a name for people and an SQL expression over the column."""
+
+    name: str
+    expression: str
+
+
+def expression(column: str, format: str) -> str:
+    """SQL that reads `column` in `format`, null where it does not fit."""
+    name = quoted(column)
+    match format:
+        case "ISO 8601":
+            return f"CASE WHEN regexp_matches({name}, '{_CLOCK}.*{_OFFSET}') THEN NULL ELSE TRY_CAST({name} AS TIMESTAMP) END"
+        case "ISO 8601 with offset":
+            return f"CASE WHEN regexp_matches({name}, '{_CLOCK}.*{_OFFSET}') THEN TRY_CAST({name} AS TIMESTAMPTZ) END"
+        case "whole numbers":
+            return f"CASE WHEN regexp_full_match({name}, '[+-]?\\d+') THEN TRY_CAST({name} AS BIGINT) END"
+    return f"TRY_STRPTIME({name}, {text(format)})"
+
+
+def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: str | None) -> TimeFormat:
+    """The one format that reads every time of the column.
+
+    Raises
+    ------
+    InputError
+        No format reads all; or two formats do and disagree.
+    """
+    name = quoted(column)
+    candidates = [asked] if asked else [WHOLE, ISO, ISO_OFFSET, *FORMATS]
+    found = con.sql(
+        f"SELECT count({name}), {', '.join(f'count({expression(column, each)})' for each in candidates)} FROM {view}"
+    ).fetchall()[0]
+    present, hits = found[0], found[1:]
+    fits = [each for each, hit in zip(candidates, hits, strict=True) if hit == present]
+    if not fits:
+        best = max(zip(hits, candidates, strict=True))
+        if best[0] == 0:
+            raise InputError(
+                f"time: column {column} holds no times that can be read; name the right column, or its format with "
+                "--time-format (such as '%d.%m.%Y %H:%M')"
+            )
+        line = first_misfit(con, view, column, expression(column, best[1]))
+        raise InputError(
+            f"time: {present - best[0]} of {present} entries of column {column} are no times as {best[1]} "
+            f"(first in data row {line}); correct them, or name the format with --time-format"
+        )
+    if len(fits) > 1:
+        first, second = (expression(column, each) for each in fits[:2])
+        if con.sql(f"SELECT count(*) FROM {view} WHERE {first} IS DISTINCT FROM {second}").fetchall()[0][0]:
+            raise InputError(
+                f"time: the dates of column {column} can be read as {' or as '.join(fits[:2])}; "
+                "say which with --time-format"
+            )
+    return TimeFormat(fits[0], expression(column, fits[0]))
+
+
+def first_misfit(con: duckdb.DuckDBPyConnection, view: str, column: str, expression: str) -> int:
+    """Number (from one) of the first data row whose entry is present but does not fit."""
+    rows = con.sql(
+        f"SELECT min(n) FROM (SELECT row_number() OVER () AS n, {quoted(column)} AS raw, {expression} AS read FROM {view})"
+        " WHERE raw IS NOT NULL AND read IS NULL"
+    ).fetchall()
+    return int(rows[0][0])

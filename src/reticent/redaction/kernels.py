@@ -24,17 +24,16 @@ def rounding(size: int, distance: int) -> float:
 
 
 @numba.njit(cache=True)
-def advance(rows: Floats, step: Floats, live: Bools) -> Floats:
-    """``rows @ step`` for the live rows."""
+def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
+    """``out = rows @ step`` for the live rows."""
     size = step.shape[0]
-    out = np.zeros((size, size))
     for x in range(size):
         if live[x]:
-            for u in range(size):
-                if rows[x, u] > 0.0:
-                    for v in range(size):
-                        out[x, v] += rows[x, u] * step[u, v]
-    return out
+            for v in range(size):
+                total = 0.0
+                for u in range(size):
+                    total += rows[x, u] * step[u, v]
+                out[x, v] = total
 
 
 @numba.njit(cache=True)
@@ -58,9 +57,9 @@ def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
     size = best.shape[0]
     for x in range(size):
         if live[x] and logs[x] > -np.inf:
-            for other in range(size):
-                if live[other] and other != x:
-                    best[x, other] = max(best[x, other], logs[x] - logs[other] + slack)
+            for y in range(size):
+                if live[y] and y != x:
+                    best[x, y] = max(best[x, y], logs[x] - logs[y] + slack)
 
 
 @numba.njit(cache=True)
@@ -87,15 +86,21 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
     size = steps.shape[1]
     period = steps.shape[0]
     best = np.zeros((size, size))
-    rows = np.eye(size)
+    rows, other = np.eye(size), np.zeros((size, size))
     exponents = np.zeros(size)
     logs = np.empty(size)
     informative = False
     t = start
+    instant = (origin + min(t, t + direction)) % period  # of the next step
     for distance in range(1, count + 1):
-        step = steps[(origin + min(t, t + direction)) % period]
+        advance(rows, steps[instant], live, other)
         t += direction
-        rows = advance(rows, step, live)
+        instant += direction
+        if instant == period:
+            instant = 0
+        elif instant < 0:
+            instant = period - 1
+        rows, other = other, rows
         if distance == 1 and same_rows(rows, live):
             return best
         slack = rounding(size, distance)
@@ -162,13 +167,19 @@ def influences(
     period = steps.shape[0]
     out = np.zeros((count + 1, size, size))
     out[0] = unbounded(live)
-    rows = np.eye(size)
+    rows, other = np.eye(size), np.zeros((size, size))
     logs = np.empty(size)
     t = start
+    instant = (origin + min(t, t + direction)) % period  # of the next step
     for distance in range(1, count + 1):
-        step = steps[(origin + min(t, t + direction)) % period]
+        advance(rows, steps[instant], live, other)
         t += direction
-        rows = advance(rows, step, live)
+        instant += direction
+        if instant == period:
+            instant = 0
+        elif instant < 0:
+            instant = period - 1
+        rows, other = other, rows
         if distance == 1 and same_rows(rows, live):
             return out[:2]
         for v in range(size):

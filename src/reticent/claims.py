@@ -59,8 +59,8 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
         "utility": {"mean_displacement_steps": switch.displacement().mean},
         "assumptions": [
             "A step is a record: the times of the records do not depend on the values.",
-            f"The value columns of a record move together, each of the {released['series']} series as one piece; "
-            "columns that were kept stay where they were.",
+            f"Each of the {released['series']} series is one piece, and the value columns of a record move together.",
+            "Columns that were kept stay where they were, and give no value away.",
             "No other release of the same series shows the order of its values.",
         ],
     }

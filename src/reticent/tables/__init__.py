@@ -143,9 +143,7 @@ def quantize(
     """
     job = _job(table, options)
     ranges = list(zip(_each("low", low, job.columns), _each("high", high, job.columns), strict=True))
-    mechanism = VectorQuantization.split(
-        ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing
-    )
+    mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
     return run(job, lambda records: QuantizeVerb(mechanism, {"outputs": allowed_outputs(bits, outputs)}))
 
 
@@ -269,7 +267,7 @@ _DESIGNS = {"quilt": markov_quilt}
 
 
 def _each(name: str, value: Number | Sequence[Number], columns: Columns) -> list[Number]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
+    values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
     if len(values) != len(columns.value):
         raise ArgumentError(f"{name}: give {len(columns.value)} numbers, one a value column")
     return values

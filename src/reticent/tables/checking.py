@@ -1,2 +1,193 @@
-def check_released(path, certificate):
-    return []
+"""Whether a released file is the one a certificate speaks of, and a possible outcome of its mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.claims import redaction_from_dict
+from reticent.errors import InputError, VerificationError
+from reticent.markov import MarkovChain
+from reticent.quantization import VectorQuantization
+from reticent.redaction import RedactionPolicy
+from reticent.tables.chunks import Chunk, chunks
+from reticent.tables.grid import Grid, Gridded, encode_states, runs
+from reticent.tables.models import count_on_grid, near_secrets
+from reticent.tables.reading import Columns, Reading, connect, open_records
+
+if TYPE_CHECKING:
+    from reticent.certificates import Certificate
+
+Checks = list[tuple[str, str]]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def check_released(path: Path, certificate: Certificate) -> Checks:
+    """Hash, columns, order of rows, and support of the mechanism; no private data is needed.
+
+    Raises
+    ------
+    VerificationError
+        The first thing that does not hold.
+    """
+    from reticent.tables.pipeline import file_hash
+
+    released = certificate.released
+    try:
+        same = file_hash(path) == released["sha256"]
+    except OSError as error:
+        raise VerificationError(f"released file: {path.name} cannot be read ({error.strerror})") from None
+    if not same:
+        raise VerificationError(f"released file: {path.name} is not the file of this certificate (its SHA-256 differs)")
+    checks: Checks = [("released file", "its SHA-256 is the certificate's")]
+    parts = released["columns"]
+    values = tuple(parts["value"])
+    columns = Columns(parts["time"], (*values, *parts["added"]), tuple(parts["id"]), tuple(parts["kept"]))
+    rows = series = longest = 0
+    support = _SUPPORT[certificate.action](certificate.parameters, values)
+    try:
+        for chunk in _released_chunks(path, columns):
+            support(chunk)
+            rows += chunk.table.num_rows
+            series += len(chunk.lengths)
+            longest = max(longest, int(chunk.lengths.max()))
+        support.finish()
+    except InputError as error:
+        raise VerificationError(f"released file: {error}") from None
+    if (rows, series, longest) != (released["rows"], released["series"], released["longest"]):
+        raise VerificationError("released file: it has another number of rows or series than the certificate says")
+    checks.append(("outcome", f"{rows:,} rows in {series:,} series, each a possible outcome of the mechanism"))
+    return checks
+
+
+def _released_chunks(path: Path, columns: Columns) -> Iterator[Chunk]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch, connect(None, Path(scratch)) as con:
+        records = open_records(con, path, columns, Reading(nulls=("",)))
+        yield from chunks(records, duplicates="keep")
+
+
+class _Support(Protocol):
+    """Checks the chunks of a released file one after the other, then the whole."""
+
+    def __call__(self, chunk: Chunk) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class _Switched:
+    """Any order of any values is possible; the columns must be there."""
+
+    def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
+        pass
+
+    def __call__(self, chunk: Chunk) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+
+class _Quantized:
+    """Every value is a declared symbol, or missing where that is allowed."""
+
+    def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
+        coordinates = VectorQuantization.from_dict({"coordinates": parameters["coordinates"]}).coordinates
+        self.symbols = {name: part.quantizer.symbols for name, part in zip(values, coordinates, strict=True)}
+
+    def __call__(self, chunk: Chunk) -> None:
+        for name, symbols in self.symbols.items():
+            strangers = int((encode_states(chunk.table[name], symbols) == -2).sum())
+            if strangers:
+                raise VerificationError(f"released file: {strangers} entries of column {name} are no declared symbol")
+
+    def finish(self) -> None:
+        pass
+
+
+class _Redacted:
+    """Secrets are withheld, records that are released with certainty are there, every value is a state."""
+
+    def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
+        self.mechanisms = [redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"]]
+        self.which = iter([index for index, count in parameters["series"] for _ in range(count)])
+        self.grid = Grid(parameters["every"]["step"], parameters["every"]["unit"] == "1")
+        self.model = parameters["model"]
+        self.chain = MarkovChain.from_dict(parameters["chains"][0])
+        self.counts = np.zeros((self.chain.period, self.chain.size, self.chain.size), dtype=np.int64)
+        (self.column,) = values
+        self.flag = f"{self.column}_redacted"
+
+    def __call__(self, chunk: Chunk) -> None:
+        import pyarrow as pa
+
+        codes = encode_states(chunk.table[self.column], self.chain.states)
+        if not pa.types.is_boolean(chunk.table.schema.field(self.flag).type):
+            raise VerificationError(f"released file: the column {self.flag} is not boolean")
+        flags = np.asarray(chunk.table[self.flag], dtype=bool)
+        ticks = self.grid.ticks(chunk.table[chunk.columns.time])
+        rows = self.grid.positions(ticks, chunk.offsets)
+        if (flags & (codes != -1)).any():
+            raise VerificationError("released file: a record that is marked as redacted has a value")
+        for a, b in zip(chunk.offsets[:-1].tolist(), chunk.offsets[1:].tolist(), strict=True):
+            index = next(self.which, None)
+            series = Gridded.of(rows[a:b], ticks[a:b], self.grid.step)
+            if index is not None:
+                self._check(series, codes[a:b], flags[a:b], self.mechanisms[index])
+            elif flags[a:b].any():
+                raise VerificationError("released file: a series without private records has redacted ones")
+            if self.model["origin"] == "released":
+                secrets = () if index is None else self.mechanisms[index].private
+                near = near_secrets(secrets, series.n, self.model["margin"])
+                shown = np.where(near[series.rows], -1, codes[a:b])
+                self.counts += count_on_grid(series, shown, self.chain.size, self.chain.period, self.grid)
+
+    def finish(self) -> None:
+        """The chain must be the one that the released records give, where the certificate says so."""
+        if self.model["origin"] == "released":
+            given = MarkovChain.from_counts(self.counts, self.chain.states, self.model["smoothing"])
+            if not np.allclose(given.transitions, self.chain.transitions, rtol=1e-9, atol=0):
+                raise VerificationError("released file: its records do not give the chain of the certificate")
+
+    def _check(self, series: Gridded, codes: Any, flags: Any, mechanism: Any) -> None:
+        if series.n != mechanism.n:
+            raise VerificationError("released file: a series does not have the length that the certificate says")
+        if (codes == -2).any():
+            raise VerificationError("released file: a value is not among the states of the chain")
+        hidden = np.zeros(series.n, dtype=bool)
+        for first, last in mechanism.private:
+            hidden[first : last + 1] = True
+        absent = np.ones(series.n, dtype=bool)
+        absent[series.rows[(codes >= 0) | flags]] = False
+        if runs(absent & ~hidden) != runs(_mask(mechanism.missing, series.n)):
+            raise VerificationError("released file: other records are missing than the certificate says")
+        if not flags[hidden[series.rows]].all():
+            raise VerificationError("released file: a private record is not withheld")
+        if not possible(mechanism, series.rows, codes, flags):
+            raise VerificationError("released file: the mechanism does not withhold these records")
+
+
+def _mask(positions: Sequence[int], n: int) -> Bools:
+    mask = np.zeros(n, dtype=bool)
+    mask[list(positions)] = True
+    return mask
+
+
+def possible(policy: RedactionPolicy, rows: Ints, codes: Ints, flags: Bools) -> bool:
+    """Whether a local policy can show and withhold just these records of a series."""
+    r = policy.probabilities[rows]
+    shown = codes >= 0
+    return bool((r[shown, codes[shown]] < 1).all() and (r[flags].max(axis=1, initial=0) > 0).all())
+
+
+_SUPPORT: dict[str, Callable[[Mapping[str, Any], tuple[str, ...]], _Support]] = {
+    "switch": _Switched,
+    "quantize": _Quantized,
+    "redact": _Redacted,
+}

@@ -168,3 +168,12 @@ class Writer:
         if self._sink is not None:
             self._sink.close()
             self._raw.close()
+
+
+def with_whole_seconds(table: pa.Table, column: str) -> pa.Table:
+    """A time column without fractions of a second (there are none), for text."""
+    import pyarrow as pa
+
+    at = table.schema.get_field_index(column)
+    kind = pa.timestamp("s", table.schema.field(at).type.tz)
+    return table.set_column(at, pa.field(column, kind), table[column].cast(kind))

@@ -36,7 +36,11 @@ def from_arrow(table: pa.Table, like: Any) -> Any:
     """A frame of the same kind as `like` (a table of PyArrow's where that was a file)."""
     import narwhals as nw
 
-    if isinstance(like, str) or not hasattr(like, "__class__") or type(like).__module__.startswith(("pathlib", "pyarrow")):
+    if (
+        isinstance(like, str)
+        or not hasattr(like, "__class__")
+        or type(like).__module__.startswith(("pathlib", "pyarrow"))
+    ):
         return table
     frame = nw.from_native(like)
     if frame.implementation.is_pandas():

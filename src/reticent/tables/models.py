@@ -172,7 +172,9 @@ def find_states(records: Records) -> tuple[Hashable, ...]:
         f"SELECT DISTINCT {column} AS v FROM {records.view} WHERE {present} ORDER BY v LIMIT 65"
     ).fetchall()
     if len(found) > 64:
-        raise InputError("value: more than 64 different values are no states; coarsen the series first (reticent quantize)")
+        raise InputError(
+            "value: more than 64 different values are no states; coarsen the series first (reticent quantize)"
+        )
     if not found:
         raise InputError("value: every value is missing")
     return tuple(row[0] for row in found)
@@ -189,7 +191,7 @@ def fit_all(
         for name, (series, codes) in zip(
             chunk.ids, series_on_grid(chunk, grid, records.columns.value[0], states), strict=True
         ):
-            counts += _count(series, codes, len(states), period, grid)
+            counts += count_on_grid(series, codes, len(states), period, grid)
             span = (int(series.ticks[0]), int(series.ticks[-1]))
             spans.setdefault(series_fingerprint(key, name), []).append(span)
     chain = MarkovChain.from_counts(counts if period > 1 else counts[0], states, smoothing)
@@ -223,7 +225,7 @@ def fit_released(
             part = slice(int(chunk.offsets[i]), int(chunk.offsets[i + 1]))
             near = near_secrets(finder.secrets(series, None if flags is None else flags[part]), series.n, margin)
             shown = np.where(near[series.rows], -1, codes)
-            table = _count(series, shown, len(alphabet), period, grid)
+            table = count_on_grid(series, shown, len(alphabet), period, grid)
             seen.update(alphabet[code] for code in np.unique(shown) if code >= 0)
             for t, a, b in np.argwhere(table).tolist():
                 at = (t, alphabet[a], alphabet[b])
@@ -251,7 +253,8 @@ def instant(ticks: int, grid: Grid, period: int) -> int:
     return (ticks // grid.step) % period
 
 
-def _count(series: Gridded, codes: NDArray[np.int64], size: int, period: int, grid: Grid) -> NDArray[np.int64]:
+def count_on_grid(series: Gridded, codes: NDArray[np.int64], size: int, period: int, grid: Grid) -> NDArray[np.int64]:
+    """Transitions of one series, shape (period, size, size); a gap or a missing value is no bridge."""
     full = np.full(series.n, -1, dtype=np.int64)
     full[series.rows] = codes
     return count_transitions(full, size, period, instant(int(series.ticks[0]), grid, period))

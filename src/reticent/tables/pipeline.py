@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from reticent.certificates import Certificate
 from reticent.randomness import Source
 from reticent.tables.chunks import Chunk, chunks
-from reticent.tables.formats import Writer, format_of_name
+from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
 from reticent.tables.reading import Columns, Reading, Records, connect, open_records
 from reticent.tables.staging import Outputs, staged
@@ -32,11 +32,13 @@ SAMPLE_ROWS = 1000
 class Verb(Protocol):
     """What is done to each chunk, and what may be said of it afterwards."""
 
-    action: str
-    extra: tuple[str, ...]
+    @property
+    def action(self) -> str:
+        """redact, switch or quantize."""
 
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Columns of the release, from those of the (sorted, selected) input."""
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """Columns that are read beside those of the release."""
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
@@ -157,6 +159,8 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
 
     def write(table: pa.Table) -> None:
         nonlocal writer
+        if format.kind == "csv" and records.whole_seconds:
+            table = with_whole_seconds(table, records.columns.time)
         if writer is None:
             writer = Writer(path, format, table.schema)
         writer.write(table)

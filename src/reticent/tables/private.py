@@ -105,9 +105,7 @@ def make_finder(records: Records, private: Private, grid: Grid) -> Finder:
     if private.where is not None:
         _check_predicate(records, private)
         flags.append(f"coalesce(({private.where}), true)")
-    records.con.execute(
-        f"CREATE VIEW flagged AS SELECT *, {' OR '.join(flags)} AS {quoted(FLAG)} FROM {records.view}"
-    )
+    records.con.execute(f"CREATE VIEW flagged AS SELECT *, {' OR '.join(flags)} AS {quoted(FLAG)} FROM {records.view}")
     if not bounds and not records.con.sql(f"SELECT bool_or({quoted(FLAG)}) FROM flagged").fetchall()[0][0]:
         raise InputError("private: no record is private; is the predicate or the column right?")
     return Finder(bounds, FLAG)
@@ -126,8 +124,7 @@ def _bounds(records: Records, interval: str) -> tuple[int, int]:
             first, last = records.con.sql(f"SELECT {casts}").fetchall()[0]
     except (duckdb.Error, ValueError):
         raise ArgumentError(
-            f"private: {interval} is no interval of times; write START/END, such as "
-            "'2015-02-05 08:00/2015-02-05 12:00'"
+            f"private: {interval} is no interval of times; write START/END, such as '2015-02-05 08:00/2015-02-05 12:00'"
         ) from None
     if first > last:
         raise ArgumentError(f"private: {interval} ends before it begins")
@@ -161,7 +158,9 @@ def _check_predicate(records: Records, private: Private) -> None:
             query = f"SELECT ({private.where}) AS flag FROM records"
             tree = sandbox.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0]
             if any(word in tree for word in ('"SUBQUERY"', '"STAR"', '"COLUMNS"')) or tree.count('"BASE_TABLE"') > 1:
-                raise ArgumentError("private: the predicate must be a plain condition, with no query inside and no star")
+                raise ArgumentError(
+                    "private: the predicate must be a plain condition, with no query inside and no star"
+                )
             kind = sandbox.sql(query).types[0]
         except duckdb.Error as error:
             known = "; it may read " + quoted_list(names) + " (declare more with --public)"

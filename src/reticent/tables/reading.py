@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, InputError
 from reticent.tables.formats import Format, first_lines, format_of_file, header_of
-from reticent.tables.sql import quoted, quoted_list, text
+from reticent.tables.sql import quoted, text
 from reticent.tables.times import find_format, first_misfit
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Records:
     format: Format
     types: dict[str, str]
     rows: int
+    whole_seconds: bool = False
     plan: tuple[tuple[str, str], ...] = field(default=())
 
     def numeric(self, column: str) -> bool:
@@ -103,7 +104,9 @@ def connect(memory: str | None, scratch: Path) -> Iterator[duckdb.DuckDBPyConnec
     con = duckdb.connect()
     try:
         con.execute(f"SET temp_directory = {text(str(scratch))}")
-        con.execute("SET preserve_insertion_order = false; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false")
+        con.execute(
+            "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false"
+        )
         if memory is not None:
             try:
                 con.execute(f"SET memory_limit = {text(memory)}")
@@ -178,7 +181,11 @@ def _open_csv(
         f"compression = {text(format.compression or 'none')}, nullstr = [{', '.join(map(text, reading.nulls))}])"
     )
     format = Format("csv", format.compression, delimiter, reading.decimal or ".")
-    plan = [("format", str(format)), ("delimiter", {"\t": "tab"}.get(delimiter, delimiter)), ("encoding", reading.encoding)]
+    plan = [
+        ("format", str(format)),
+        ("delimiter", {"\t": "tab"}.get(delimiter, delimiter)),
+        ("encoding", reading.encoding),
+    ]
     return format, plan, True
 
 
@@ -240,7 +247,16 @@ def _typed(
     dropped = [name for name in described if name not in columns.all]
     if dropped:
         plan.append(("columns dropped", ", ".join(dropped)))
-    return Records(con, "records", columns, format, types, rows, tuple(plan))
+    return Records(con, "records", columns, format, types, rows, _whole_seconds(con, columns, types), tuple(plan))
+
+
+def _whole_seconds(con: duckdb.DuckDBPyConnection, columns: Columns, types: dict[str, str]) -> bool:
+    """Whether no time has a fraction of a second, so that text need not show one."""
+    if not types[columns.time].startswith("TIMESTAMP"):
+        return False
+    return bool(
+        con.sql(f"SELECT bool_and(epoch_us({quoted(columns.time)}) % 1000000 = 0) FROM records").fetchall()[0][0]
+    )
 
 
 def _time_expression(
@@ -266,8 +282,9 @@ def _text_expression(
     column = quoted(name)
     decimal = reading.decimal or "."
     plain = column if decimal == "." else f"replace(replace({column}, '.', ' '), {text(decimal)}, '.')"
+    whole = f"regexp_full_match({column}, '-?(0|[1-9]\\d*)')"
     candidates = {
-        "whole numbers": f"CASE WHEN regexp_full_match({column}, '-?(0|[1-9]\\d*)') THEN TRY_CAST({column} AS BIGINT) END",
+        "whole numbers": f"CASE WHEN {whole} THEN TRY_CAST({column} AS BIGINT) END",
         "numbers": f"TRY_CAST({plain} AS DOUBLE)",
         "booleans": f"CASE WHEN lower({column}) IN ('true', 'false') THEN lower({column}) = 'true' END",
     }

@@ -29,7 +29,9 @@ class SwitchVerb:
         order = pa.array(switch_batch(self.switch, chunk.offsets, source, chunk.ids))
         table = chunk.table.select(chunk.columns.all)
         for name in chunk.columns.value:
-            table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), table[name].take(order))
+            table = table.set_column(
+                table.schema.get_field_index(name), table.schema.field(name), table[name].take(order)
+            )
         return table
 
     def parameters(self) -> dict[str, Any]:

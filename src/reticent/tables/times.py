@@ -34,11 +34,12 @@ class TimeFormat:
 def expression(column: str, format: str) -> str:
     """SQL that reads `column` in `format`, null where it does not fit."""
     name = quoted(column)
+    offset = f"regexp_matches({name}, '{_CLOCK}.*{_OFFSET}')"
     match format:
         case "ISO 8601":
-            return f"CASE WHEN regexp_matches({name}, '{_CLOCK}.*{_OFFSET}') THEN NULL ELSE TRY_CAST({name} AS TIMESTAMP) END"
+            return f"CASE WHEN NOT {offset} THEN TRY_CAST({name} AS TIMESTAMP) END"
         case "ISO 8601 with offset":
-            return f"CASE WHEN regexp_matches({name}, '{_CLOCK}.*{_OFFSET}') THEN TRY_CAST({name} AS TIMESTAMPTZ) END"
+            return f"CASE WHEN {offset} THEN TRY_CAST({name} AS TIMESTAMPTZ) END"
         case "whole numbers":
             return f"CASE WHEN regexp_full_match({name}, '[+-]?\\d+') THEN TRY_CAST({name} AS BIGINT) END"
     return f"TRY_STRPTIME({name}, {text(format)})"
@@ -84,7 +85,7 @@ def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: s
 def first_misfit(con: duckdb.DuckDBPyConnection, view: str, column: str, expression: str) -> int:
     """Number (from one) of the first data row whose entry is present but does not fit."""
     rows = con.sql(
-        f"SELECT min(n) FROM (SELECT row_number() OVER () AS n, {quoted(column)} AS raw, {expression} AS read FROM {view})"
-        " WHERE raw IS NOT NULL AND read IS NULL"
+        f"SELECT min(n) FROM (SELECT row_number() OVER () AS n, {quoted(column)} AS raw, {expression} AS read "
+        f"FROM {view}) WHERE raw IS NOT NULL AND read IS NULL"
     ).fetchall()
     return int(rows[0][0])

@@ -2,5 +2,17 @@
 
 from reticent.quantization.local import LocalQuantization, VectorQuantization
 from reticent.quantization.quantizers import LinearQuantizer, Quantizer, levels_for
+from reticent.quantization.queries import AggregateQuantization
+from reticent.quantization.rosters import Roster
+from reticent.quantization.rules import PublicationRule
 
-__all__ = ["LinearQuantizer", "LocalQuantization", "Quantizer", "VectorQuantization", "levels_for"]
+__all__ = [
+    "AggregateQuantization",
+    "LinearQuantizer",
+    "LocalQuantization",
+    "PublicationRule",
+    "Quantizer",
+    "Roster",
+    "VectorQuantization",
+    "levels_for",
+]

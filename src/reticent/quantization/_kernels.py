@@ -64,3 +64,44 @@ def encode_search(x: Any, thresholds: Any, levels: int, below: int, above: int, 
         else:
             codes[i] = start - 1
     return outside
+
+
+@numba.njit(cache=True)
+def largest_sums(contributions: Any, offsets: Any, largest: int) -> Any:
+    """Per group, the sum of its `largest` largest contributions (0: of all of them), exact in int64."""
+    groups = offsets.size - 1
+    out = np.zeros(groups, dtype=np.int64)
+    top = np.zeros(max(largest, 1), dtype=np.int64)
+    for g in range(groups):
+        if largest == 0:
+            for i in range(offsets[g], offsets[g + 1]):
+                out[g] += contributions[i]
+            continue
+        top[:] = 0
+        for i in range(offsets[g], offsets[g + 1]):
+            value = contributions[i]
+            k = largest - 1
+            if value <= top[k]:
+                continue
+            while k > 0 and top[k - 1] < value:
+                top[k] = top[k - 1]
+                k -= 1
+            top[k] = value
+        out[g] = top.sum()
+    return out
+
+
+@numba.njit(cache=True)
+def group_sums(units: Any, groups: Any, out: Any) -> None:
+    """Exact sums by group, added to `out`."""
+    for i in range(units.size):
+        out[groups[i]] += units[i]
+
+
+@numba.njit(cache=True)
+def group_extremes(units: Any, groups: Any, sign: int, out: Any) -> None:
+    """Largest of sign × units by group, kept in `out`."""
+    for i in range(units.size):
+        value = sign * units[i]
+        if value > out[groups[i]]:
+            out[groups[i]] = value

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import InputError
+from reticent.quantization.exact import ratio
 
 _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType", "MaskedConstant"})
 
@@ -58,3 +60,33 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     return type(value).__name__ in _MISSING_TYPES
+
+
+def present_values(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values of an array from `as_numbers` are there."""
+    if array.dtype == object:
+        return np.array([not is_missing(value) for value in array], dtype=bool)
+    return ~np.isnan(array) if array.dtype.kind == "f" else np.ones(array.size, dtype=bool)
+
+
+def as_fractions(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Each value as an exact fraction (a float by its shortest decimal), None where it is missing; and which are there.
+
+    Raises
+    ------
+    InputError
+        If values are infinite or no numbers.
+    """
+    present = present_values(array)
+    numbers = np.full(array.size, None, dtype=object)
+    wrong = 0
+    for i in np.flatnonzero(present):
+        try:
+            numbers[i] = Fraction(*ratio(array[i]))
+        except (TypeError, ValueError, OverflowError):
+            wrong += 1
+    if wrong:
+        raise InputError(
+            f"values: {wrong} of {array.size} are infinite or no numbers; remove them or mark them missing"
+        )
+    return numbers, present

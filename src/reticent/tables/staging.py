@@ -130,3 +130,21 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file whole or not at all.
+
+    Raises
+    ------
+    ArgumentError
+        A folder that cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        _sync(part)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ArgumentError(f"output: {path.name} cannot be written ({error.strerror})") from None

@@ -1,0 +1,68 @@
+"""The command line: the verbs of the library under the same names."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from reticent._version import __version__
+from reticent.cli import demo, inspect, model, release
+
+app = typer.Typer(
+    name="reticent",
+    help="Release time series truthfully, with a privacy guarantee that is checked exactly.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"reticent {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Release time series truthfully, with a privacy guarantee that is checked exactly."""
+
+
+app.command("demo")(demo.demo)
+app.command("redact")(release.redact)
+app.command("switch")(release.switch)
+app.command("quantize")(release.quantize)
+app.command("fit")(model.fit)
+app.command("verify")(inspect.verify)
+
+
+def main() -> None:
+    """Run a command; errors are one sentence, and a traceback only with ``--debug``."""
+    from reticent.errors import ArgumentError, ReticentError
+
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    try:
+        app(args=[each for each in arguments if each != "--debug"])
+    except (ReticentError, OSError, MemoryError) as error:
+        if debug:
+            raise
+        typer.echo(f"reticent: {error}", err=True)
+        raise SystemExit(2 if isinstance(error, ArgumentError) else 1) from None
+    except KeyboardInterrupt:
+        typer.echo("reticent: interrupted; nothing was released", err=True)
+        raise SystemExit(130) from None
+    except Exception as error:
+        if debug:
+            raise
+        typer.echo(
+            f"reticent: an unexpected {type(error).__name__}; nothing was released (--debug shows where)", err=True
+        )
+        raise SystemExit(1) from None

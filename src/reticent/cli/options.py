@@ -1,0 +1,92 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reticent.errors import ArgumentError
+
+INPUT = Annotated[Path, typer.Argument(metavar="INPUT", help="A CSV, Parquet or Feather file (gzip, zstd).")]
+TIME = Annotated[str, typer.Option("--time", help="Column of the times.", show_default=False)]
+VALUE = Annotated[list[str], typer.Option("--value", help="Column to release; repeat for several.", show_default=False)]
+ID = Annotated[list[str] | None, typer.Option("--id", help="Column that names the series; repeat for several.")]
+KEEP = Annotated[
+    list[str] | None, typer.Option("--keep", help="Column to carry along unchanged; it can give the values away.")
+]
+OUTPUT = Annotated[
+    Path, typer.Option("--output", "-o", metavar="OUT", help="Where the release goes.", show_default=False)
+]
+OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")]
+PRIVATE_REPORT = Annotated[
+    bool, typer.Option("--private-report", help="Also compare original and released; must not leave the house.")
+]
+SEED = Annotated[int | None, typer.Option("--seed", help="For tests only: a release with a seed is not private.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+MEMORY = Annotated[str, typer.Option("--memory", help="What sorting may use before it spills to disk.")]
+DUPLICATES = Annotated[
+    str, typer.Option("--duplicates", help="Records of one series and time: error, min, max or keep.")
+]
+DELIMITER = Annotated[str | None, typer.Option("--delimiter", help="CSV field mark; found by default.")]
+DECIMAL = Annotated[str | None, typer.Option("--decimal", help="CSV decimal mark; '.' by default.")]
+ENCODING = Annotated[str, typer.Option("--encoding", help="CSV text encoding.")]
+TIME_FORMAT = Annotated[
+    str | None, typer.Option("--time-format", help="How times are written, such as '%d.%m.%Y %H:%M'; found by default.")
+]
+TIME_ZONE = Annotated[str | None, typer.Option("--time-zone", help="Zone of times without one, such as Europe/Berlin.")]
+NULL = Annotated[list[str] | None, typer.Option("--null", help="Further text that means missing; repeat for several.")]
+ROW_NAMES = Annotated[bool, typer.Option("--row-names", help="Each row begins with its name, which the header omits.")]
+EVERY = Annotated[str | None, typer.Option("--every", help="Sampling period, such as 30m; found by default.")]
+STATES = Annotated[str | None, typer.Option("--states", help="All states, separated by commas; found by default.")]
+SMOOTHING = Annotated[float | None, typer.Option("--smoothing", help="Added to every count of transitions.")]
+PERIOD = Annotated[int, typer.Option("--period", help="Instants of a daily or weekly rhythm (48 half-hours, say).")]
+
+DEFAULT_MEMORY = "256MB"
+
+
+def reading(
+    delimiter: str | None,
+    decimal: str | None,
+    encoding: str,
+    time_format: str | None,
+    time_zone: str | None,
+    null: list[str] | None,
+    row_names: bool,
+) -> Any:
+    """How a file is to be read, from the options."""
+    from reticent.tables.reading import NULLS, Reading
+
+    if delimiter == r"\t":
+        delimiter = "\t"
+    for name, mark in (("delimiter", delimiter), ("decimal", decimal)):
+        if mark is not None and len(mark) != 1:
+            raise ArgumentError(f"{name}: must be a single character")
+    return Reading(delimiter, decimal, encoding, time_format, time_zone, (*NULLS, *(null or ())), row_names)
+
+
+def states(text: str | None) -> list[Any] | None:
+    """States from ``off,on``: whole numbers, numbers, true and false, else words."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    for kind in (int, float, _boolean):
+        try:
+            return [kind(word) for word in words]
+        except ValueError:
+            continue
+    return list(words)
+
+
+def _boolean(word: str) -> bool:
+    if word.lower() not in ("true", "false"):
+        raise ValueError
+    return word.lower() == "true"
+
+
+def choice(name: str, value: str, allowed: tuple[str, ...]) -> Any:
+    """One of a few words."""
+    if value not in allowed:
+        raise ArgumentError(f"{name}: must be one of {', '.join(allowed)}")
+    return value

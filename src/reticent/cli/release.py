@@ -1,0 +1,272 @@
+"""redact, switch, quantize."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reticent.cli import options as opt
+from reticent.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from reticent.tables import Release
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def tell(release: Release, as_json: bool) -> None:
+    """What was promised, and where the files are."""
+    certificate, outputs = release.certificate, release.outputs
+    assert outputs is not None
+    files = {
+        "released": str(outputs.released),
+        "certificate": str(outputs.certificate),
+        "report": str(outputs.report),
+    }
+    if as_json:
+        typer.echo(json.dumps({"files": files, "certificate": certificate.body}, ensure_ascii=False, indent=2))
+        return
+    guarantee = certificate.claims["guarantee"]
+    if not certificate.private:
+        typer.echo("NOT PRIVATE: a seed was used.\n")
+    typer.echo(f"{guarantee['promise']}\n{guarantee['limits']}\n")
+    for name, path in files.items():
+        typer.echo(f"{name + ':':13}{path}")
+    typer.echo(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")
+
+
+def source(seed: int | None) -> Any:
+    """Secure unless a seed is given."""
+    from reticent.randomness import secure_source, seeded_source
+
+    return secure_source() if seed is None else seeded_source(seed)
+
+
+def warn_kept(keep: list[str] | None) -> None:
+    """Columns that are kept can undo what is done to the values."""
+    if keep:
+        typer.echo(
+            f"warning: {', '.join(keep)} is carried along unchanged; if it depends on the values it gives them away",
+            err=True,
+        )
+
+
+def switch(
+    input: opt.INPUT,
+    time: opt.TIME,
+    value: opt.VALUE,
+    output: opt.OUTPUT,
+    window: Annotated[int, typer.Option("--window", help="Steps within which the order is protected.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
+    delta: Annotated[float, typer.Option("--delta", help="Largest δ; 0 looks ahead to the end of the series.")] = 0.0,
+    mechanism: Annotated[str, typer.Option("--mechanism", help="mallows.")] = "mallows",
+    id: opt.ID = None,
+    keep: opt.KEEP = None,
+    overwrite: opt.OVERWRITE = False,
+    private_report: opt.PRIVATE_REPORT = False,
+    seed: opt.SEED = None,
+    as_json: opt.JSON = False,
+    memory: opt.MEMORY = opt.DEFAULT_MEMORY,
+    duplicates: opt.DUPLICATES = "error",
+    delimiter: opt.DELIMITER = None,
+    decimal: opt.DECIMAL = None,
+    encoding: opt.ENCODING = "utf-8",
+    time_format: opt.TIME_FORMAT = None,
+    time_zone: opt.TIME_ZONE = None,
+    null: opt.NULL = None,
+    row_names: opt.ROW_NAMES = False,
+) -> None:
+    """Move values in time: each series keeps its values, and hides when within the window each occurred."""
+    from reticent import tables
+
+    warn_kept(keep)
+    with progress("switching") as bar:
+        release = tables.switch(
+            input,
+            window=window,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            time=time,
+            value=value,
+            id=id or (),
+            keep=keep or (),
+            output=output,
+            overwrite=overwrite,
+            private_report=private_report,
+            source=source(seed),
+            memory=memory,
+            duplicates=duplicates,
+            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            progress=bar,
+        )
+    tell(release, as_json)
+
+
+def quantize(
+    input: opt.INPUT,
+    time: opt.TIME,
+    value: opt.VALUE,
+    output: opt.OUTPUT,
+    low: Annotated[
+        list[str] | None, typer.Option("--low", help="Lower end of the public range; repeat for several columns.")
+    ] = None,
+    high: Annotated[
+        list[str] | None, typer.Option("--high", help="Upper end of the public range; repeat for several columns.")
+    ] = None,
+    bits: Annotated[str | None, typer.Option("--bits", help="Budget of a record, in bits.")] = None,
+    outputs: Annotated[
+        int | None, typer.Option("--outputs", help="Budget of a record, as a number of outputs.")
+    ] = None,
+    symbols: Annotated[str, typer.Option("--symbols", help="midpoint, interval or left.")] = "midpoint",
+    outside: Annotated[
+        str, typer.Option("--outside", help="Values outside the range: error, clip or missing.")
+    ] = "error",
+    missing: Annotated[
+        str, typer.Option("--missing", help="When a value is missing: public, or one more output.")
+    ] = "public",
+    id: opt.ID = None,
+    keep: opt.KEEP = None,
+    overwrite: opt.OVERWRITE = False,
+    private_report: opt.PRIVATE_REPORT = False,
+    as_json: opt.JSON = False,
+    memory: opt.MEMORY = opt.DEFAULT_MEMORY,
+    duplicates: opt.DUPLICATES = "error",
+    delimiter: opt.DELIMITER = None,
+    decimal: opt.DECIMAL = None,
+    encoding: opt.ENCODING = "utf-8",
+    time_format: opt.TIME_FORMAT = None,
+    time_zone: opt.TIME_ZONE = None,
+    null: opt.NULL = None,
+    row_names: opt.ROW_NAMES = False,
+) -> None:
+    """Coarsen values: each becomes one of few symbols."""
+    from reticent import tables
+
+    if not low or not high:
+        raise ArgumentError(
+            "low, high: state the public range of the values; one that is read off the data would give them away"
+        )
+    warn_kept(keep)
+    with progress("coarsening") as bar:
+        release = tables.quantize(
+            input,
+            low=low,
+            high=high,
+            bits=bits,
+            outputs=outputs,
+            symbols=symbols,
+            outside=opt.choice("outside", outside, ("error", "clip", "missing")),
+            missing=opt.choice("missing", missing, ("public", "output")),
+            time=time,
+            value=value,
+            id=id or (),
+            keep=keep or (),
+            output=output,
+            overwrite=overwrite,
+            private_report=private_report,
+            memory=memory,
+            duplicates=duplicates,
+            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            progress=bar,
+        )
+    tell(release, as_json)
+
+
+def redact(
+    input: opt.INPUT,
+    time: opt.TIME,
+    value: opt.VALUE,
+    output: opt.OUTPUT,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
+    private: Annotated[
+        list[str] | None, typer.Option("--private", help="Interval START/END to hide, both ends included; repeatable.")
+    ] = None,
+    private_where: Annotated[
+        str | None, typer.Option("--private-where", help="SQL predicate over ids, time and public columns.")
+    ] = None,
+    private_column: Annotated[str | None, typer.Option("--private-column", help="Boolean column.")] = None,
+    public: Annotated[
+        list[str] | None, typer.Option("--public", help="Column that the predicate may read; repeatable.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="Model file, from reticent fit.")] = None,
+    model_from: Annotated[
+        str | None, typer.Option("--model-from", help="released: fit on records released with certainty.")
+    ] = None,
+    margin: Annotated[
+        int | None, typer.Option("--margin", help="With --model-from released: steps around the secrets it leaves out.")
+    ] = None,
+    states: opt.STATES = None,
+    smoothing: opt.SMOOTHING = None,
+    period: opt.PERIOD = 1,
+    every: opt.EVERY = None,
+    mechanism: Annotated[str, typer.Option("--mechanism", help="quilt.")] = "quilt",
+    id: opt.ID = None,
+    keep: opt.KEEP = None,
+    overwrite: opt.OVERWRITE = False,
+    private_report: opt.PRIVATE_REPORT = False,
+    seed: opt.SEED = None,
+    as_json: opt.JSON = False,
+    memory: opt.MEMORY = opt.DEFAULT_MEMORY,
+    duplicates: opt.DUPLICATES = "error",
+    delimiter: opt.DELIMITER = None,
+    decimal: opt.DECIMAL = None,
+    encoding: opt.ENCODING = "utf-8",
+    time_format: opt.TIME_FORMAT = None,
+    time_zone: opt.TIME_ZONE = None,
+    null: opt.NULL = None,
+    row_names: opt.ROW_NAMES = False,
+) -> None:
+    """Withhold records: the private ones, and as many around them as their correlation asks for."""
+    from reticent import tables
+
+    if (model is None) == (model_from is None):
+        raise ArgumentError("model: give a model file with --model, or --model-from released with --margin")
+    if model_from not in (None, "released"):
+        raise ArgumentError("model-from: must be 'released'; a model is never fitted on private records")
+    warn_kept(keep)
+    hidden = tables.Private(tuple(private or ()), private_where, private_column, tuple(public or ()))
+    with progress("redacting") as bar:
+        release = tables.redact(
+            input,
+            private=hidden,
+            epsilon=epsilon,
+            model="released" if model is None else model,
+            margin=margin,
+            states=opt.states(states),
+            smoothing=smoothing,
+            period=period,
+            every=every,
+            mechanism=mechanism,
+            time=time,
+            value=value,
+            id=id or (),
+            keep=keep or (),
+            output=output,
+            overwrite=overwrite,
+            private_report=private_report,
+            source=source(seed),
+            memory=memory,
+            duplicates=duplicates,
+            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            progress=bar,
+        )
+    tell(release, as_json)

@@ -71,3 +71,32 @@ def chi_square(draw: Callable[[int], np.ndarray], law: Law, draws: int) -> float
         counts = np.append(counts[~few], counts[few].sum())
         expected = np.append(expected[~few], expected[few].sum())
     return float(stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue)
+
+
+def choices_law(n: int, window: int, weigh: Callable[[int, int, int], float]) -> Law:
+    """Law of exchanging instant t with t+m, over all sequences of choices; `weigh(t, m, delay)` is Pr(m)."""
+    law = dict.fromkeys(itertools.permutations(range(n)), 0.0)
+
+    def branch(t: int, content: tuple[int, ...], p: float) -> None:
+        if t == n:
+            law[content] += p
+            return
+        for m in range(min(window, n - t)):
+            q = weigh(t, m, t - content[t])
+            if q > 0:
+                after = list(content)
+                after[t], after[t + m] = after[t + m], after[t]
+                branch(t + 1, tuple(after), p * q)
+
+    branch(0, tuple(range(n)), 1.0)
+    return law
+
+
+def ran_law(n: int, window: int, epsilon: float) -> Law:
+    q = 1 / (math.exp(epsilon) + window - 1)
+    p = 1 - (window - 1) * q
+
+    def weigh(t: int, m: int, delay: int) -> float:
+        return (q if m else p) / (p + (min(window, n - t) - 1) * q)
+
+    return choices_law(n, window, weigh)

@@ -5,8 +5,21 @@ and two mechanisms derived here whose δ is zero (a file) or as small as one lik
 """
 
 from reticent.switching.batches import switch_batch
-from reticent.switching.costs import Costs, Displacement
+from reticent.switching.costs import CostCounts, Costs, Displacement, compare
+from reticent.switching.dispatch import Dispatch
 from reticent.switching.mallows import MallowsSwitch
 from reticent.switching.mechanism import Switch
+from reticent.switching.ran_switch import RanSwitch, ideal_allocation
 
-__all__ = ["Costs", "Displacement", "MallowsSwitch", "Switch", "switch_batch"]
+__all__ = [
+    "CostCounts",
+    "Costs",
+    "Dispatch",
+    "Displacement",
+    "MallowsSwitch",
+    "RanSwitch",
+    "Switch",
+    "compare",
+    "ideal_allocation",
+    "switch_batch",
+]

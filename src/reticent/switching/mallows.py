@@ -95,11 +95,11 @@ def _times(count: int, rate: float) -> float:
 
 @lru_cache(maxsize=256)
 def _early(law: _Law, reach: int, steps: int) -> float:
-    from reticent.switching import _kernels
+    from reticent.switching.privacy import _kernels as analysis
 
     if steps == 0:
         return 0.0
-    return min(1.0, float(_kernels.early_release(law.weights(reach), steps)) * (1 + 1e-12))
+    return min(1.0, float(analysis.early_release(law.weights(reach), steps)) * (1 + 1e-12))
 
 
 def _smallest_reach(law: _Law, steps: int, delta: float) -> int:
@@ -203,20 +203,20 @@ class MallowsSwitch(Switch):
 
     def displacement(self) -> Displacement:
         """Exact; for a whole series, that of a value far from both ends."""
-        from reticent.switching import _kernels
+        from reticent.switching.privacy import _kernels as analysis
 
         if self.look_ahead == 1:
             return Displacement(np.zeros(1, dtype=np.int64), np.ones(1))
         reach = self.look_ahead or self._law.reach_of(2.0**-60)
-        probabilities = _kernels.mallows_displacement(self._law.weights(reach), 1e-14)
+        probabilities = analysis.mallows_displacement(self._law.weights(reach), 1e-14)
         return Displacement(np.arange(1 - reach, probabilities.size + 1 - reach), probabilities)
 
     def log_probability(self, order: ArrayLike) -> float:
-        from reticent.switching import _kernels
+        from reticent.switching.privacy import _kernels as analysis
 
         order = check_order(order)
         n = order.size
-        ranks = _kernels.buffer_ranks(order, min(n, self.look_ahead or n))
+        ranks = analysis.buffer_ranks(order, min(n, self.look_ahead or n))
         if n and ranks[-1] < 0:
             return -math.inf
         if self.look_ahead == 1 or n == 0:

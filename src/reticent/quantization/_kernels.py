@@ -11,18 +11,22 @@ MISSING = -1
 
 
 @numba.njit(cache=True)
-def encode_equal(x: Any, thresholds: Any, low: float, scale: float, below: int, above: int, codes: Any) -> int:
-    """Codes of values in equal cells: an arithmetic guess, corrected by the exact thresholds.
+def encode_guess(
+    x: Any, thresholds: Any, low: float, scale: float, start: Any, below: int, above: int, codes: Any
+) -> int:
+    """Codes of values by an arithmetic guess, corrected by the exact thresholds.
 
-    `thresholds` has all levels + 1 entries. Returns how many values lie outside the range.
+    Bucket ``int((x - low) * scale)`` begins about in cell ``start[bucket]``; `thresholds` has all levels + 1 entries.
+    Returns how many values lie outside the range.
     """
     top = thresholds.size - 1
     first, last = thresholds[0], thresholds[top]
+    final = start.size - 1
     outside = 0
     for i in range(x.size):
         value = x[i]
         if value >= first and value < last:
-            cell = min(max(int((np.float64(value) - low) * scale), 0), top - 1)
+            cell = start[min(max(int((np.float64(value) - low) * scale), 0), final)]
             while value < thresholds[cell]:
                 cell -= 1
             while value >= thresholds[cell + 1]:

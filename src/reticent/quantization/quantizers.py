@@ -27,14 +27,15 @@ from reticent.quantization.exact import (
     text,
     thresholds,
 )
+from reticent.quantization.symbols import REPRESENTATIVES, representatives, resolve
 
 Outside: TypeAlias = Literal["error", "clip", "missing"]
 Missing: TypeAlias = Literal["public", "output"]
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
 MISSING = -1
-REPRESENTATIVES = ("midpoint", "left", "interval")
 _GUESS_LIMIT = 1e300  # below it, no step of the arithmetic guess overflows
+_WALK = 16  # cells in a bucket from which a binary search is faster
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Quantizer:
         if missing not in ("public", "output"):
             raise ArgumentError("missing: must be 'public' or 'output'")
         object.__setattr__(self, "edges", exact_edges)
-        object.__setattr__(self, "symbols", _symbols(exact_edges, symbols))
+        object.__setattr__(self, "symbols", resolve(exact_edges, symbols))
         object.__setattr__(self, "outside", outside)
         object.__setattr__(self, "missing", missing)
 
@@ -234,13 +235,25 @@ class Quantizer:
         table = self.thresholds(flat.dtype)
         values = flat.astype(np.float32) if flat.dtype == np.float16 else flat
         if self._guess is not None and table.size == self.levels + 1:
-            return int(_kernels.encode_equal(values, table, *self._guess, below, above, codes))
+            return int(_kernels.encode_guess(values, table, *self._guess, below, above, codes))
         return int(_kernels.encode_search(values, table, self.levels, below, above, codes))
 
+    @cached_property
+    def _guess(self) -> tuple[float, float, NDArray[np.int64]] | None:
+        """(low, buckets per unit, the cell in which each bucket begins), where a guess in floats is near and safe."""
+        buckets = self._buckets
+        scale = buckets / (self.high - self.low)
+        if max(abs(self.low), abs(self.high), scale) >= _GUESS_LIMIT:
+            return None
+        low, step = float(self.low), float(1 / scale)
+        inner = np.array([float(edge) for edge in self.edges[1:-1]])
+        start = np.searchsorted(inner, low + step * np.arange(buckets), side="right")
+        crowded = np.diff(start, append=self.levels - 1).max() > _WALK
+        return None if crowded else (low, float(scale), start)
+
     @property
-    def _guess(self) -> tuple[float, float] | None:
-        """(low, cells per unit) where the cell can be guessed by arithmetic."""
-        return None
+    def _buckets(self) -> int:
+        return min(8 * self.levels, 2**16)
 
     @cached_property
     def _integer_edges(self) -> tuple[int, list[int]]:
@@ -349,10 +362,8 @@ class LinearQuantizer(Quantizer):
         return min(self.levels, math.ceil(span * self.levels / (self.high - self.low)) + 1) if span else 1
 
     @property
-    def _guess(self) -> tuple[float, float] | None:
-        scale = self.levels / (self.high - self.low)
-        bounds = (abs(self.low), abs(self.high), scale)
-        return (float(self.low), float(scale)) if max(bounds) < _GUESS_LIMIT else None
+    def _buckets(self) -> int:
+        return self.levels
 
     def to_dict(self) -> dict[str, Any]:
         ends = {"kind": "linear", "low": text(self.low), "high": text(self.high), "levels": self.levels}
@@ -382,35 +393,3 @@ def levels_for(
     if span == 0:
         raise ArgumentError("sensitivity: must be positive; a query that nobody can move needs no coarsening")
     return max(budget, math.floor((budget - 1) * width / span))
-
-
-def representatives(edges: Sequence[Fraction], name: str) -> tuple[float, ...] | tuple[str, ...]:
-    """The symbols that follow from the edges: midpoint or left edge as the nearest float64, or the interval as text."""
-    cells = list(pairwise(edges))
-    match name:
-        case "midpoint":
-            return tuple(float((a + b) / 2) for a, b in cells)
-        case "left":
-            return tuple(float(a) for a, _ in cells)
-        case "interval":
-            closing = [")"] * (len(cells) - 1) + ["]"]
-            return tuple(f"[{text(a)}, {text(b)}{end}" for (a, b), end in zip(cells, closing, strict=True))
-    raise ArgumentError(f"symbols: must be one of {', '.join(REPRESENTATIVES)}, or one symbol a cell")
-
-
-def _symbols(
-    edges: tuple[Fraction, ...], symbols: str | Sequence[Number] | Sequence[str]
-) -> tuple[float, ...] | tuple[str, ...]:
-    result: tuple[float, ...] | tuple[str, ...]
-    if isinstance(symbols, str):
-        result = representatives(edges, symbols)
-    elif all(isinstance(symbol, str) for symbol in symbols):
-        result = tuple(str(symbol) for symbol in symbols)
-    else:
-        result = tuple(float(exact(symbol, "symbols")) for symbol in symbols)
-    if len(result) != len(edges) - 1 or len(set(result)) != len(result):
-        raise ArgumentError(
-            f"symbols: {len(set(result))} distinct for {len(edges) - 1} cells; give one a cell, distinct as floats, "
-            "or fewer levels"
-        )
-    return result

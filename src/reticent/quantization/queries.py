@@ -23,9 +23,10 @@ from reticent.quantization.exact import MAX_LEVELS, Number, allowed_outputs, exa
 from reticent.quantization.fixed_point import FixedPoint, Units
 from reticent.quantization.local import series_guarantee
 from reticent.quantization.plans import Geometry, Plan
-from reticent.quantization.quantizers import MISSING, REPRESENTATIVES, LinearQuantizer, levels_for
+from reticent.quantization.quantizers import MISSING, LinearQuantizer, levels_for
 from reticent.quantization.rosters import Readings, Roster, group_codes, positions
 from reticent.quantization.rules import PublicationRule
+from reticent.quantization.symbols import REPRESENTATIVES
 
 Query: TypeAlias = Callable[[list[Fraction]], int | Fraction]
 Participation: TypeAlias = Literal["public", "private"]
@@ -223,7 +224,10 @@ class AggregateQuantization:
     @property
     def assumptions(self) -> str:
         """What the count of outputs takes as given, in words."""
-        given = ["the roster of each group is public and fixed beforehand", "no individual is in two groups of one period"]
+        given = [
+            "the roster of each group is public and fixed beforehand",
+            "no individual is in two groups of one period",
+        ]
         if self.participation == "public" and self.fill is None:
             given.append("every individual of the roster has its readings")
         if not isinstance(self.query, str):

@@ -75,7 +75,7 @@ class Readings:
     def arrange(cls, present: Flags, groups: NDArray[np.int64], individuals: ArrayLike | None, count: int) -> Readings:
         """Sort by (group, individual) where that is needed; without individuals each row is one of its own."""
         people = np.arange(present.size) if individuals is None else np.asarray(individuals)
-        if people.shape != present.shape or people.dtype.kind not in "iu":
+        if people.shape != present.shape or (people.size and people.dtype.kind not in "iu"):
             raise ArgumentError("individuals: give one integer code a row")
         step = np.diff(groups)
         sorted_already = bool(((step > 0) | ((step == 0) & (people[1:] >= people[:-1]))).all())
@@ -130,8 +130,10 @@ class Readings:
 
 def group_codes(groups: ArrayLike | None, rows: int, count: int) -> NDArray[np.int64]:
     """The group of each row, checked; all in one group if None."""
+    if groups is None and count > 1:
+        raise ArgumentError(f"groups: there are {count} rosters; give the group of each row")
     codes = np.zeros(rows, dtype=np.int64) if groups is None else np.asarray(groups)
-    if codes.shape != (rows,) or codes.dtype.kind not in "iu":
+    if codes.shape != (rows,) or (rows and codes.dtype.kind not in "iu"):
         raise ArgumentError("groups: give one integer code a row")
     if rows and not 0 <= int(codes.min()) <= int(codes.max()) < count:
         raise ArgumentError(f"groups: codes must lie between 0 and {count - 1}, one a roster")

@@ -187,7 +187,9 @@ class Source:
         starts = (offsets[:-1] // 2).astype(np.uint64)
         plain = np.empty((total, 2), dtype=np.uint64)
         plain[:, 0] = np.repeat(names[:, 0], blocks)
-        plain[:, 1] = np.repeat(names[:, 1] - starts, blocks) + np.arange(first_block, first_block + total, dtype=np.uint64)
+        plain[:, 1] = np.repeat(names[:, 1] - starts, blocks) + np.arange(
+            first_block, first_block + total, dtype=np.uint64
+        )
         if sys.byteorder == "little":
             plain.byteswap(inplace=True)
         out = np.empty(2 * total + 2, dtype="<u8")  # update_into asks for a block to spare

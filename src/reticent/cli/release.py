@@ -48,6 +48,13 @@ def tell(release: Release, as_json: bool) -> None:
     if not certificate.private:
         typer.echo("NOT PRIVATE: a seed was used.\n")
     typer.echo(f"{guarantee['promise']}\n{guarantee['limits']}\n")
+    if certificate.action == "quantize":
+        series, cells = certificate.claims["series"], certificate.claims["cells"]
+        typer.echo(
+            f"bits:        {guarantee['bits']:.6g} a reading, {series['bits']:.6g} a series of {series['readings']:,}"
+        )
+        widths = (f"{each['levels']} from {each['narrowest']:g} to {each['widest']:g} wide" for each in cells)
+        typer.echo(f"cells:       {'; '.join(widths)}")
     for name, path in files.items():
         typer.echo(f"{name + ':':13}{path}")
     typer.echo(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")

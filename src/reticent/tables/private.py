@@ -105,8 +105,9 @@ def make_finder(records: Records, private: Private, grid: Grid) -> Finder:
     if private.where is not None:
         _check_predicate(records, private)
         flags.append(f"coalesce(({private.where}), true)")
-    records.con.execute(f"CREATE VIEW flagged AS SELECT *, {' OR '.join(flags)} AS {quoted(FLAG)} FROM {records.view}")
-    if not bounds and not records.con.sql(f"SELECT bool_or({quoted(FLAG)}) FROM flagged").fetchall()[0][0]:
+    flag = " OR ".join(flags)
+    records.con.execute(f"CREATE OR REPLACE VIEW {records.view} AS SELECT *, {flag} AS {quoted(FLAG)} FROM typed")
+    if not bounds and not records.con.sql(f"SELECT bool_or({quoted(FLAG)}) FROM {records.view}").fetchall()[0][0]:
         raise InputError("private: no record is private; is the predicate or the column right?")
     return Finder(bounds, FLAG)
 

@@ -215,8 +215,8 @@ def _typed(
     names = [*columns.all, *(name for name in extra if name not in columns.all)]
     for name in names:
         if name not in described:
-            near = ", ".join(list(described)[:20])
-            raise InputError(f"column {name} is not in the input; it has {near}")
+            known = ", ".join(list(described)[:20])
+            raise ArgumentError(f"{_part(name, columns)}: column {name} is not in the input, which has {known}")
     selected = []
     for name in names:
         if name == columns.time:
@@ -226,10 +226,11 @@ def _typed(
         else:
             selected.append(quoted(name))
     con.execute(
-        "CREATE VIEW records AS SELECT "
+        "CREATE VIEW typed AS SELECT "
         + ", ".join(f"{each} AS {quoted(name)}" for each, name in zip(selected, names, strict=True))
         + " FROM raw"
     )
+    con.execute("CREATE VIEW records AS FROM typed")
     types = {name: str(kind) for name, kind, *_ in con.sql("DESCRIBE records").fetchall()}
     for name in columns.value:
         if not types[name].startswith(_VALUES):
@@ -248,6 +249,12 @@ def _typed(
     if dropped:
         plan.append(("columns dropped", ", ".join(dropped)))
     return Records(con, "records", columns, format, types, rows, _whole_seconds(con, columns, types), tuple(plan))
+
+
+def _part(name: str, columns: Columns) -> str:
+    """The option that a column was named by."""
+    parts = {"id": columns.id, "time": (columns.time,), "value": columns.value, "keep": columns.keep}
+    return next((part for part, names in parts.items() if name in names), "public")
 
 
 def _whole_seconds(con: duckdb.DuckDBPyConnection, columns: Columns, types: dict[str, str]) -> bool:

@@ -84,6 +84,7 @@ def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: s
 
 def first_misfit(con: duckdb.DuckDBPyConnection, view: str, column: str, expression: str) -> int:
     """Number (from one) of the first data row whose entry is present but does not fit."""
+    con.execute("SET preserve_insertion_order = true")  # else rows would not be counted in the order of the file
     rows = con.sql(
         f"SELECT min(n) FROM (SELECT row_number() OVER () AS n, {quoted(column)} AS raw, {expression} AS read "
         f"FROM {view}) WHERE raw IS NOT NULL AND read IS NULL"

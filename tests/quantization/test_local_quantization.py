@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import ArgumentError
-from reticent.quantization import LinearQuantizer, LocalQuantization, Quantizer, VectorQuantization
+from reticent.quantization import LinearQuantizer, LocalQuantization, Quantizer, VectorQuantization, lloyd_max_quantizer
 from reticent.quantization.local import even_split
 
 
@@ -59,6 +62,9 @@ def test_release_reaches_every_output_and_no_more() -> None:
 def test_round_trip() -> None:
     local = LocalQuantization("0.1", "1/3", outputs=7, outside="clip", symbols="interval")
     assert LocalQuantization.from_dict(json.loads(json.dumps(local.to_dict()))) == local
+    chosen = LocalQuantization.of(lloyd_max_quantizer(lambda x: x, 0, 1, 5, missing="output"))
+    assert LocalQuantization.from_dict(json.loads(json.dumps(chosen.to_dict()))) == chosen
+    assert pickle.loads(pickle.dumps(chosen)) == chosen
     vector = VectorQuantization.split([("40.49", "40.92"), ("-74.27", "-73.68")], bits=9)
     assert VectorQuantization.from_dict(json.loads(json.dumps(vector.to_dict()))) == vector
 
@@ -89,3 +95,8 @@ def test_even_split(outputs: int, parts: int) -> None:
 
 def test_even_split_of_a_huge_budget() -> None:
     assert even_split(2**4000, 2) == (2**2000, 2**2000)
+
+
+def test_the_room_loads_no_compiler() -> None:
+    code = "import sys, reticent.quantization; print([m for m in ('numba', 'scipy', 'pandas') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

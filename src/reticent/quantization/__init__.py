@@ -1,5 +1,7 @@
 """Coarsen values: noiseless privacy, with exact cells (paper: noiseless privacy; see each docstring)."""
 
+from reticent.quantization.choosing import lloyd_max_quantizer, log_quantizer, sqrt_quantizer
+from reticent.quantization.counting import counted_outputs
 from reticent.quantization.local import LocalQuantization, VectorQuantization
 from reticent.quantization.quantizers import LinearQuantizer, Quantizer, levels_for
 from reticent.quantization.queries import AggregateQuantization
@@ -14,5 +16,9 @@ __all__ = [
     "Quantizer",
     "Roster",
     "VectorQuantization",
+    "counted_outputs",
     "levels_for",
+    "lloyd_max_quantizer",
+    "log_quantizer",
+    "sqrt_quantizer",
 ]

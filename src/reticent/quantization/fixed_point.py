@@ -22,7 +22,7 @@ _SAFE = 2**62
 _DIGITS = 10**15  # a decimal of at most 15 digits is the shortest decimal of the float nearest to it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class FixedPoint:
     """The grid of values that a reading can take.
 

@@ -16,7 +16,7 @@ from reticent.quantization.exact import Number, allowed_outputs, text
 from reticent.quantization.quantizers import LinearQuantizer, Missing, Outside, Quantizer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class LocalQuantization:
     """Release the cell of each value. With m outputs an individual can produce at most m answers a reading.
 
@@ -97,7 +97,7 @@ class LocalQuantization:
         return cls.of(Quantizer.from_dict(data["quantizer"]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class VectorQuantization:
     """One mechanism a coordinate (latitude and longitude): outputs multiply.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -38,7 +38,7 @@ _GUESS_LIMIT = 1e300  # below it, no step of the arithmetic guess overflows
 _WALK = 16  # cells in a bucket from which a binary search is faster
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Quantizer:
     """Cells with exact edges, half open, the last one closed.
 
@@ -60,9 +60,9 @@ class Quantizer:
     """
 
     edges: tuple[Fraction, ...]
-    symbols: tuple[float, ...] | tuple[str, ...] = field(default="midpoint")  # type: ignore[assignment]
-    outside: Outside = "error"
-    missing: Missing = "public"
+    symbols: tuple[float, ...] | tuple[str, ...]
+    outside: Outside
+    missing: Missing
 
     def __init__(
         self,

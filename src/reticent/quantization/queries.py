@@ -34,7 +34,7 @@ Participation: TypeAlias = Literal["public", "private"]
 QUERIES = ("mean", "sum", "count", "min", "max")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class AggregateQuantization:
     """Publish the cell of an aggregate. With m outputs each individual can produce at most m answers.
 

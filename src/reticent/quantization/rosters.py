@@ -13,7 +13,7 @@ from reticent.errors import ArgumentError, InputError
 from reticent.quantization.fixed_point import Flags, Units
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Roster:
     """The public geometry of a group.
 

@@ -14,7 +14,7 @@ from reticent.errors import ArgumentError
 from reticent.quantization.exact import Number, exact, text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PublicationRule:
     """Withhold an aggregate of too few individuals, or one that a few of them dominate.
 

@@ -53,7 +53,7 @@ def tell(release: Release, as_json: bool) -> None:
         typer.echo(
             f"bits:        {guarantee['bits']:.6g} a reading, {series['bits']:.6g} a series of {series['readings']:,}"
         )
-        widths = (f"{each['levels']} from {each['narrowest']:g} to {each['widest']:g} wide" for each in cells)
+        widths = (f"{each['levels']}, {each['narrowest']:g} to {each['widest']:g} wide" for each in cells)
         typer.echo(f"cells:       {'; '.join(widths)}")
     for name, path in files.items():
         typer.echo(f"{name + ':':13}{path}")

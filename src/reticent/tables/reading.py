@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, InputError
-from reticent.tables.formats import Format, first_lines, format_of_file, header_of
+from reticent.tables.formats import Format, first_lines, format_of_file, header_of, open_bytes
 from reticent.tables.sql import quoted, text
 from reticent.tables.times import find_format, first_misfit
 
@@ -130,17 +130,40 @@ def open_records(
     import duckdb
 
     try:
-        if isinstance(source, Path):
-            format = format_of_file(source)
-            raw = _open_csv if format.kind == "csv" else _open_binary
-            format, plan, is_text = raw(con, source, format, reading)
-        else:
-            con.register("raw", source)
-            format, plan, is_text = Format("arrow"), [], False
-        records = _typed(con, columns, reading, format, plan, is_text, tuple(extra))
+        return _open(con, source, columns, reading, tuple(extra))
+    except duckdb.Error as error:
+        if not (isinstance(source, Path) and "state machine" in str(error)):
+            raise _sentence(error, source) from None
+    con.execute("DROP VIEW IF EXISTS records; DROP VIEW IF EXISTS typed; DROP VIEW raw")
+    try:
+        return _open(con, with_one_line_end(con, source), columns, reading, tuple(extra))
     except duckdb.Error as error:
         raise _sentence(error, source) from None
-    return records
+
+
+def _open(
+    con: duckdb.DuckDBPyConnection, source: Path | Any, columns: Columns, reading: Reading, extra: tuple[str, ...]
+) -> Records:
+    if isinstance(source, Path):
+        format = format_of_file(source)
+        opening = _open_csv if format.kind == "csv" else _open_binary
+        format, plan, is_text = opening(con, source, format, reading)
+    else:
+        con.register("raw", source)
+        format, plan, is_text = Format("arrow"), [], False
+    return _typed(con, columns, reading, format, plan, is_text, extra)
+
+
+def with_one_line_end(con: duckdb.DuckDBPyConnection, path: Path) -> Path:
+    """A copy, in the scratch folder, of a text file that mixes two kinds of line ends: DuckDB reads one kind."""
+    scratch = Path(con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
+    copy = scratch / "lines.csv"
+    with open_bytes(path, format_of_file(path).compression) as lines, copy.open("wb") as out:
+        while block := lines.read(1 << 24):
+            if block.endswith(b"\r"):
+                block += lines.read(1)
+            out.write(block.replace(b"\r\n", b"\n"))
+    return copy
 
 
 def _open_binary(

@@ -27,3 +27,13 @@ def shared(*parts: str) -> Path:
 def shared_vectors(name: str) -> list[dict[str, Any]]:
     """The right values of `shared/vectors/<name>.json`."""
     return json.loads(shared("vectors", f"{name}.json").read_text())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Where everything is installed (RETICENT_NO_SKIPS), a skip is a failure."""
+    report = yield
+    if report.skipped and os.environ.get("RETICENT_NO_SKIPS"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be skipped: {report.longrepr}"
+    return report

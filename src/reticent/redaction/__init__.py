@@ -1,7 +1,40 @@
 """Withhold records: influence, exact leakage, and the policies that keep their promise."""
 
-from reticent.redaction.markov_quilt import markov_quilt
+from reticent.redaction.influence import (
+    binary_delta_star,
+    binary_influence,
+    delta_star,
+    max_influence,
+    pointwise_influence,
+    quilt_influence,
+    regions,
+)
+from reticent.redaction.markov_quilt import (
+    data_independent_bound,
+    markov_quilt,
+    necessary_epsilon,
+    published_quilt_utility,
+)
 from reticent.redaction.policy import RecordPolicy, RedactionPolicy
 from reticent.redaction.release import redact_batch
+from reticent.redaction.three_region import published_utility, three_region, three_region_gain
 
-__all__ = ["RecordPolicy", "RedactionPolicy", "markov_quilt", "redact_batch"]
+__all__ = [
+    "RecordPolicy",
+    "RedactionPolicy",
+    "binary_delta_star",
+    "binary_influence",
+    "data_independent_bound",
+    "delta_star",
+    "markov_quilt",
+    "max_influence",
+    "necessary_epsilon",
+    "pointwise_influence",
+    "published_quilt_utility",
+    "published_utility",
+    "quilt_influence",
+    "redact_batch",
+    "regions",
+    "three_region",
+    "three_region_gain",
+]

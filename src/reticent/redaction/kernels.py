@@ -194,6 +194,32 @@ def influences(
 
 
 @numba.njit(cache=True)
+def pointwise(steps: Floats, origin: int, start: int, direction: int, count: int, live: Bools) -> Floats:
+    """Influence of a secret's end on each value at each distance 1 … count, shape (count + 1, s).
+
+    ``[d, v]`` is the largest log Pr(X = v | x) / Pr(X = v | x'), not rounded; 0 for a value that cannot occur.
+    """
+    size = steps.shape[1]
+    period = steps.shape[0]
+    out = np.full((count + 1, size), np.inf)
+    rows, other = np.eye(size), np.zeros((size, size))
+    for distance in range(1, count + 1):
+        t = start + direction * (distance - 1)
+        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
+        rows, other = other, rows
+        for v in range(size):
+            least, most = np.inf, 0.0
+            for x in range(size):
+                if live[x]:
+                    least, most = min(least, rows[x, v]), max(most, rows[x, v])
+            if most == 0.0:
+                out[distance, v] = 0.0
+            elif least > 0.0:
+                out[distance, v] = math.log(most) - math.log(least)
+    return out
+
+
+@numba.njit(cache=True)
 def combine(left: Floats, right: Floats, ends: Ints) -> float:
     """Largest ``left[a, a'] + right[b, b']`` over two pairs of possible end values (a, b) and (a', b')."""
     worst = 0.0
@@ -308,3 +334,47 @@ def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints
             r -= 1
         out[d] = r
     return out
+
+
+@numba.njit(cache=True)
+def largest_release(
+    steps: Floats,
+    origin: int,
+    r: Floats,
+    start: int,
+    direction: int,
+    count: int,
+    live: Bools,
+    allowed: Bools,
+    present: Bools,
+    begin: int,
+    end: int,
+    budget: float,
+    least: float,
+) -> float:
+    """Largest probability with which the `allowed` values at distances ``begin … end - 1`` may all be released.
+
+    Everything from distance `end` on is released, everything else withheld, up to `budget` nats on this side. `r` is
+    scratch space of shape (n, s); `allowed` (count + 1, s) is False where a record is missing, and so is `present`.
+    Bisection: leakage grows with the probability. Negative where even `least` is too much.
+    """
+    low, high = -1.0, 1.0
+    trial = least
+    while True:
+        for distance in range(1, count + 1):
+            t = start + direction * distance
+            for v in range(r.shape[1]):
+                r[t, v] = 1.0
+                if present[distance] and distance >= end:
+                    r[t, v] = 0.0
+                elif distance >= begin and allowed[distance, v]:
+                    r[t, v] = 1.0 - trial
+            if present[distance] and distance >= end:
+                break
+        if walk(steps, origin, r, start, direction, count, live).max() <= budget:
+            low = trial
+        else:
+            high = trial
+        if low < 0.0 or low == 1.0 or high - low < 1e-12:
+            return low
+        trial = 1.0 if trial == least else 0.5 * (low + high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, RefusedError
 from reticent.markov import MarkovChain
+from reticent.redaction.influence import delta_star, max_influence
 from reticent.redaction.leakage import (
     Bools,
     Chains,
@@ -47,9 +49,10 @@ def markov_quilt(
         As for `RedactionPolicy`.
     epsilon : float
         Nats.
-    variant : {"exact"}
+    variant : {"exact", "published"}
         ``"exact"``: the windows that withhold the fewest records among all whose exact leakage is at most ε, a side
-        wholly withheld and a gap between secrets wholly withheld included.
+        wholly withheld and a gap between secrets wholly withheld included. ``"published"``: the paper's Algorithm 1 as
+        printed, mirrored for a record beyond the middle; its radius Δ⋆ is one more than needed (erratum 6).
 
     Raises
     ------
@@ -60,18 +63,116 @@ def markov_quilt(
     secrets = as_secrets(private, n)
     epsilon = as_epsilon(epsilon)
     gaps = as_records(missing, n)
-    if variant != "exact":
-        raise ArgumentError("variant: must be 'exact'")
+    if variant not in ("exact", "published"):
+        raise ArgumentError("variant: must be 'exact' or 'published'")
     r = np.zeros((n, chains[0].size))
-    r[withheld(chains, n, secrets, epsilon, gaps)] = 1.0
-    return kept(RedactionPolicy(chains, r, list(secrets), gaps), epsilon)
+    if variant == "exact":
+        r[withheld(chains, n, secrets, epsilon, gaps)] = 1.0
+    else:
+        first, last = published_window(*published_setting(chains, n, secrets, gaps), epsilon)
+        r[first : last + 1] = 1.0
+    return kept(RedactionPolicy(chains, r, list(secrets), gaps, epsilon))
 
 
-def kept(policy: RedactionPolicy, epsilon: float) -> RedactionPolicy:
-    """`policy`, if its exact leakage is at most `epsilon` (every design ends here)."""
-    if policy.leakage() > epsilon:
-        raise RefusedError(f"epsilon: the design leaks {policy.leakage():.6g} nats where {epsilon:.6g} were asked for")
+def kept(policy: RedactionPolicy) -> RedactionPolicy:
+    """`policy`, if its exact leakage is at most its ε (every sound design ends here)."""
+    if policy.epsilon is None or policy.leakage() > policy.epsilon:
+        raise RefusedError(f"epsilon: the design leaks {policy.leakage():.6g} nats, more than was asked for")
     return policy
+
+
+def published_setting(
+    chains: Sequence[MarkovChain], n: int, secrets: Sequence[Secret], missing: Sequence[int]
+) -> tuple[MarkovChain, int, int]:
+    """(chain, n, private record), where the paper's mechanisms exist.
+
+    Raises
+    ------
+    ArgumentError
+        Anything but one stationary chain of two states, one private record and no missing ones.
+    """
+    chain, (first, last) = chains[0], secrets[0]
+    steps = chain.transitions[0]
+    if (
+        len(chains) > 1
+        or chain.period > 1
+        or chain.size != 2
+        or len(secrets) > 1
+        or first != last
+        or missing
+        or not 0 < steps[0, 1] < 1
+        or not 0 < steps[1, 0] < 1
+    ):
+        raise ArgumentError(
+            "variant: the published mechanisms exist for one stationary chain of two states (0 < α, β < 1), one "
+            "private record and no missing ones; use the sound variant"
+        )
+    return chain, n, first
+
+
+def published_window(chain: MarkovChain, n: int, private: int, epsilon: float) -> Secret:
+    """First and last record that the paper's Algorithm 1 withholds."""
+    mirrored = private > n - 1 - private
+    p = 1 + (n - 1 - private if mirrored else private)
+    whole, half = delta_star(chain, epsilon, n), delta_star(chain, epsilon / 2, n)
+    both = max_influence(chain, n + 1 - p) + max_influence(chain, p - 1)
+    if p == 1 or epsilon < both or math.isinf(half) or p + whole - 2 * half < 0:
+        before, after = p - 1, int(min(whole, n - p))
+    else:
+        before = after = int(half)
+    first, last = max(1, p - before) - 1, min(n, p + after) - 1
+    return (n - 1 - last, n - 1 - first) if mirrored else (first, last)
+
+
+def data_independent_bound(
+    chain: MarkovChain, n: int, private: int, epsilon: float, variant: str = "corrected"
+) -> float:
+    """DIM-UB: a utility that no data-independent mechanism exceeds (the paper, Theorem 2).
+
+    Parameters
+    ----------
+    chain, n, private
+        One stationary chain of two states, one private record; mirrored beyond the middle.
+    epsilon : float
+        Nats.
+    variant : {"corrected", "published"}
+        With R_2 = 2Δ⋆(ε/2)-2, or -1 as printed, which is exceeded (erratum 12).
+    """
+    if variant not in ("corrected", "published"):
+        raise ArgumentError("variant: must be 'corrected' or 'published'")
+    return _piecewise(chain, n, private, epsilon, 2 if variant == "corrected" else 1, 0)
+
+
+def published_quilt_utility(chain: MarkovChain, n: int, private: int, epsilon: float) -> float:
+    """ν_MQ, the paper's bound on the utility of its Algorithm 1 (Appendix B)."""
+    return _piecewise(chain, n, private, epsilon, 1, 2)
+
+
+def _piecewise(chain: MarkovChain, n: int, private: int, epsilon: float, less: int, more: int) -> float:
+    """The cases of Theorem 2: nothing, one-sided (R_1), or the better of it and two-sided (R_2 = 2Δ⋆(ε/2) - less).
+
+    Where both are possible, `more` records are withheld on top.
+    """
+    published_setting(as_chains(chain), n, as_secrets(private, n), ())
+    epsilon = as_epsilon(epsilon)
+    p = 1 + min(private, n - 1 - private)
+    far, near = max_influence(chain, n - p), max_influence(chain, p - 1)
+    if epsilon < far:
+        return 0.0
+    withheld_records = delta_star(chain, epsilon, n) + p - 1
+    if epsilon >= near + far:
+        withheld_records = min(withheld_records, 2 * delta_star(chain, epsilon / 2, n) - less) + more
+    return max(0.0, 1 - withheld_records / n)
+
+
+def necessary_epsilon(chain: MarkovChain, private: int, n: int, before: int, after: int) -> float:
+    """Least ε of a mechanism that withholds `before` and `after` records around a private one (Corollary 1).
+
+    Exact for two states where ``before + after`` is even or one side is wholly withheld.
+    """
+    left = max_influence(chain, before + 1, "left", private) if before < private else 0.0
+    right = max_influence(chain, after + 1, "right", private) if after < n - 1 - private else 0.0
+    return left + right
 
 
 def withheld(

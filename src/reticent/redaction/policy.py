@@ -22,6 +22,7 @@ from reticent.redaction.leakage import (
     Private,
     Secret,
     as_chains,
+    as_epsilon,
     as_records,
     as_secrets,
     covered,
@@ -56,6 +57,8 @@ class RedactionPolicy:
         its own. Their probabilities must be one.
     missing : sequence of int
         Records that are missing in the data: withheld whatever their value, in the leakage and in the utility.
+    epsilon : float, optional
+        What was asked for, in nats: nothing is ever released if the exact leakage is above it.
 
     Raises
     ------
@@ -69,6 +72,7 @@ class RedactionPolicy:
     probabilities: Floats
     private: tuple[Secret, ...]
     missing: tuple[int, ...]
+    epsilon: float | None
 
     def __init__(
         self,
@@ -76,6 +80,7 @@ class RedactionPolicy:
         probabilities: ArrayLike,
         private: Private,
         missing: Sequence[int] | NDArray[Any] = (),
+        epsilon: float | None = None,
     ) -> None:
         chains = as_chains(chain)
         r = np.array(probabilities, dtype=np.float64)
@@ -96,6 +101,7 @@ class RedactionPolicy:
         object.__setattr__(self, "probabilities", r)
         object.__setattr__(self, "private", secrets)
         object.__setattr__(self, "missing", tuple(gaps.tolist()))
+        object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
 
     @property
     def n(self) -> int:
@@ -157,6 +163,8 @@ class RedactionPolicy:
         ArgumentError
             A value that is no state, a series that is impossible under the chain, a record that is missing but was
             not declared so. Nothing has been drawn then.
+        RefusedError
+            The exact leakage is above the `epsilon` that was asked for.
         """
         return masked(states, release_one(self, states, secure_source() if source is None else source))
 
@@ -215,6 +223,7 @@ class RedactionPolicy:
             "mechanism": self.mechanism,
             "chains": [chain.to_dict() for chain in self.chains],
             "n": self.n,
+            "epsilon": self.epsilon,
             "private": [list(secret) for secret in self.private],
             "missing": [list(run) for run in runs(_at(self.missing, self.n))],
             "probabilities": [
@@ -243,7 +252,7 @@ class RedactionPolicy:
         for first, last, row in data["probabilities"]:
             r[first : last + 1] = row
         r[covered(as_secrets(secrets, n), n) | missing] = 1.0
-        return cls(chains, r, secrets, np.flatnonzero(missing))
+        return cls(chains, r, secrets, np.flatnonzero(missing), data["epsilon"])
 
     def to_json(self) -> str:
         """`to_dict` as strict JSON."""
@@ -257,12 +266,15 @@ class RedactionPolicy:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, RedactionPolicy)
-            and (self.chains, self.private, self.missing) == (other.chains, other.private, other.missing)
+            and self._public() == other._public()
             and np.array_equal(self.probabilities, other.probabilities)
         )
 
     def __hash__(self) -> int:
-        return hash((self.chains, self.private, self.missing, self.probabilities.tobytes()))
+        return hash((self._public(), self.probabilities.tobytes()))
+
+    def _public(self) -> tuple[Any, ...]:
+        return self.chains, self.private, self.missing, self.epsilon
 
 
 @dataclass(frozen=True)
@@ -304,6 +316,11 @@ def expected_release(chain: MarkovChain, r: Floats) -> float:
     """Expected number of released records, exactly."""
     laws = chain.laws[(chain.phase + np.arange(len(r))) % chain.period]
     return float(((1.0 - r) * laws).sum())
+
+
+def mean_laws(chains: Sequence[MarkovChain], n: int) -> Floats:
+    """Law of each record, averaged over the listed chains, shape (n, s): the weights of a design's objective."""
+    return np.mean([chain.laws[(chain.phase + np.arange(n)) % chain.period] for chain in chains], axis=0)
 
 
 def say_secrets(secrets: Sequence[Secret]) -> str:

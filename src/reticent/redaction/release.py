@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import ArgumentError
+from reticent.errors import ArgumentError, RefusedError
 from reticent.randomness import Source
+from reticent.redaction.leakage import TOLERANCE
 
 if TYPE_CHECKING:
     from reticent.redaction.policy import RedactionPolicy
@@ -109,9 +110,16 @@ def check(mechanism: RedactionPolicy, codes: Codes, starts: NDArray[np.int64]) -
     ------
     ArgumentError
         Counts only: never a value, nor its place.
+    RefusedError
+        The exact leakage is above what was asked for.
     """
     from reticent.redaction import kernels
 
+    if mechanism.epsilon is not None and mechanism.leakage() > mechanism.epsilon + TOLERANCE:
+        raise RefusedError(
+            f"epsilon: this mechanism leaks {mechanism.leakage():.6g} nats where {mechanism.epsilon:.6g} were asked, "
+            "so it releases nothing; use a sound one, or ask for what it keeps"
+        )
     found = np.zeros((len(mechanism.chains), starts.size, 3), dtype=np.int64)
     for chain, counts in zip(mechanism.chains, found, strict=True):
         kernels.faults(codes, starts, mechanism.certain, chain.transitions, chain.laws, chain.phase, counts)

@@ -1,0 +1,240 @@
+"""The three-region mechanism: as published, which does not keep its promise, and calibrated, which does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError
+from reticent.markov import MarkovChain
+from reticent.redaction.leakage import (
+    Bools,
+    Chains,
+    Floats,
+    Private,
+    Secret,
+    as_chains,
+    as_epsilon,
+    as_records,
+    as_secrets,
+    covered,
+)
+from reticent.redaction.markov_quilt import kept, markov_quilt, published_setting
+from reticent.redaction.policy import RedactionPolicy, mean_laws
+
+SPLITS = 17  # shares of ε for the left side that are tried
+
+
+def three_region(
+    chain: Chains,
+    n: int,
+    private: Private,
+    epsilon: float,
+    variant: str = "calibrated",
+    missing: Sequence[int] | NDArray[Any] = (),
+) -> RedactionPolicy:
+    """Withhold near the secret, release far from it, and in between release some values with one probability.
+
+    Parameters
+    ----------
+    chain, n, private, missing
+        As for `RedactionPolicy`.
+    epsilon : float
+        Nats.
+    variant : {"calibrated", "published"}
+        ``"calibrated"`` (derived here): on each side a start of the middle region and a start of full release, and the
+        largest release probability in between for which the *exact* leakage is at most ε; the best over the starts and
+        over the split of ε between the sides. For several secrets, each record takes the strictest of their rules
+        (withholding more never leaks more). ``"published"``: the paper's Eqs. 1 and 2, r = exp(-ε_side/|R_M|). It is
+        not ε-private in general (erratum 1): its `leakage` and `guarantee` say what is true, and it releases nothing
+        where that is above ε.
+
+    Raises
+    ------
+    ArgumentError
+        Bad arguments, or a setting in which the published mechanism does not exist.
+    """
+    chains = as_chains(chain)
+    secrets = as_secrets(private, n)
+    epsilon = as_epsilon(epsilon)
+    gaps = as_records(missing, n)
+    if variant == "published":
+        r = published_probabilities(*published_setting(chains, n, secrets, gaps), epsilon)
+        return RedactionPolicy(chains, r, list(secrets), gaps, epsilon)
+    if variant != "calibrated":
+        raise ArgumentError("variant: must be 'calibrated' or 'published'")
+    r = np.max([calibrated(chains, n, secret, epsilon, secrets, gaps) for secret in secrets], axis=0)
+    policy = kept(RedactionPolicy(chains, r, list(secrets), gaps, epsilon))
+    quilt = markov_quilt(chains, n, list(secrets), epsilon, missing=gaps)  # the same shape, with empty middle regions
+    return max(policy, quilt, key=RedactionPolicy.utility)
+
+
+def published_probabilities(chain: MarkovChain, n: int, private: int, epsilon: float) -> Floats:
+    """The paper's Eqs. 1 and 2, shape (n, 2); thresholds at ε/2 where there are two sides (erratum 5)."""
+    from reticent.redaction import kernels
+
+    budget = epsilon if private in (0, n - 1) else epsilon / 2
+    r = np.ones((n, 2))
+    for steps, direction, count in ((chain.backs, -1, private), (chain.transitions, 1, n - 1 - private)):
+        live = chain.law(private) > 0
+        above = kernels.pointwise(steps, chain.phase, private, direction, count, live)[1:] > budget
+        middle = np.asarray(above.any(axis=1) & ~above.all(axis=1))
+        release = -math.expm1(-budget / max(1, int(middle.sum())))
+        places = private + direction * np.arange(1, count + 1)
+        r[places[(~above).all(axis=1)]] = 0.0
+        r[places[middle]] = np.where(above, 1.0, 1.0 - release)[middle]
+    return r
+
+
+def published_utility(chain: MarkovChain, n: int, private: int, epsilon: float) -> float:
+    """ν_3R as Theorem 1 states it."""
+    published_setting(as_chains(chain), n, as_secrets(private, n), ())
+    r = published_probabilities(chain, n, private, as_epsilon(epsilon))
+    middle = np.array(((r > 0) & (r < 1)).any(axis=1))
+    always = np.array((r == 0).all(axis=1))
+    budget = epsilon if private in (0, n - 1) else epsilon / 2
+    common = chain.stationary.max()  # β/(α+β) for α ≤ β: the commoner value is the one of small influence
+    total = float(always.sum())
+    for side in (middle[:private], middle[private:]):
+        size = int(side.sum())
+        total += size * common * -math.expm1(-budget / max(1, size))
+    return total / n
+
+
+def three_region_gain(alpha: float, beta: float, n: int, epsilon: float, middle: int) -> float:
+    """The paper's gain of three regions over windows, for p = 1 (Section V): |R_M|/(n(1+α/β)) · (1-exp(-ε/|R_M|)).
+
+    The second factor goes to 1, not to 0, for large ε (erratum 14).
+    """
+    return 0.0 if middle == 0 else middle / (n * (1 + alpha / beta)) * -math.expm1(-epsilon / middle)
+
+
+def calibrated(
+    chains: Sequence[MarkovChain],
+    n: int,
+    secret: Secret,
+    epsilon: float,
+    secrets: Sequence[Secret],
+    missing: Sequence[int],
+) -> Floats:
+    """The calibrated probabilities about one secret, shape (n, s); the other secrets are withheld."""
+    present = ~covered(secrets, n)
+    present[list(missing)] = False
+    sides = [Side(chains, n, secret, direction, present) for direction in (-1, 1)]
+    shares = np.linspace(0, 1, SPLITS)
+    if sides[0].count == 0 or sides[1].count == 0:
+        shares = np.array([0.0 if sides[0].count == 0 else 1.0])
+    best, chosen = -math.inf, shares[0]
+    for share in shares:
+        gain = sides[0].best(share * epsilon)[0] + sides[1].best(epsilon - share * epsilon)[0]
+        if gain > best:
+            best, chosen = gain, share
+    r = np.ones((n, chains[0].size))
+    sides[0].write(r, chosen * epsilon)
+    sides[1].write(r, epsilon - chosen * epsilon)
+    return r
+
+
+class Side:
+    """One side of one secret: where the middle and the full release may start, and what they gain."""
+
+    def __init__(self, chains: Sequence[MarkovChain], n: int, secret: Secret, direction: int, present: Bools) -> None:
+        from reticent.redaction import kernels
+
+        self.chains, self.direction = chains, direction
+        self.start = secret[0] if direction < 0 else secret[1]
+        self.count = secret[0] if direction < 0 else n - 1 - secret[1]
+        places = self.start + direction * np.arange(self.count + 1)
+        self.present = present[places]
+        self.weights = mean_laws(chains, n)[places] * self.present[:, None]
+        self.influence = np.max(
+            [
+                kernels.pointwise(
+                    self._steps(chain), chain.phase, self.start, direction, self.count, chain.law(self.start) > 0
+                )
+                for chain in chains
+            ],
+            axis=0,
+        )
+        self.rest = np.append(np.cumsum(self.weights.sum(axis=1)[::-1])[::-1], 0.0)
+        self.scratch = np.ones((n, chains[0].size))
+        self.found: dict[float, tuple[float, int, int, float]] = {}
+
+    def _steps(self, chain: MarkovChain) -> Floats:
+        return chain.backs if self.direction < 0 else chain.transitions
+
+    def allowed(self, budget: float) -> Bools:
+        """Values whose influence is within the budget, shape (count + 1, s)."""
+        return (self.influence <= budget) & self.present[:, None]
+
+    def best(self, budget: float) -> tuple[float, int, int, float]:
+        """(expected releases, start of the middle, start of full release, release probability) within `budget`."""
+        if budget not in self.found:
+            self.found[budget] = self._search(budget)
+        return self.found[budget]
+
+    def _search(self, budget: float) -> tuple[float, int, int, float]:
+        never = self.count + 1
+        best = (0.0, never, never, 0.0)
+        allowed = self.allowed(budget)
+        safe = (self.influence <= budget).all(axis=1)
+        first_any = int(np.argmax(allowed.any(axis=1))) if allowed.any() else never
+        first_safe = int(np.argmax(safe)) if safe.any() else never
+        gains = np.append(np.cumsum((self.weights * allowed).sum(axis=1)[::-1])[::-1], 0.0)
+        idle = 0
+        for end in [*range(first_safe, never), never]:
+            before = best[0]
+            for begin in _starts(first_any, end):
+                middle = gains[begin] - gains[end] if begin < end else 0.0
+                if self.rest[end] + middle <= best[0]:
+                    continue
+                least = max(0.0, (best[0] - self.rest[end]) / middle) if middle else 0.0  # what would beat the best
+                release = self._release(allowed, begin, end, budget, least)
+                if self.rest[end] + release * middle > best[0] and release >= 0:
+                    best = (self.rest[end] + release * middle, begin, end, release)
+            idle = 0 if best[0] > before else idle + 1
+            if idle > 3 or (end < never and self.rest[end] + gains[first_any] - gains[end] <= best[0]):
+                break
+        return best
+
+    def _release(self, allowed: Bools, begin: int, end: int, budget: float, least: float) -> float:
+        from reticent.redaction import kernels
+
+        return min(
+            kernels.largest_release(
+                self._steps(chain),
+                chain.phase,
+                self.scratch,
+                self.start,
+                self.direction,
+                self.count,
+                chain.law(self.start) > 0,
+                allowed,
+                self.present,
+                begin,
+                end,
+                budget,
+                least,
+            )
+            for chain in self.chains
+        )
+
+    def write(self, r: Floats, budget: float) -> None:
+        """Put the best rule within `budget` into `r`."""
+        _, begin, end, release = self.best(budget)
+        distances = np.arange(1, self.count + 1)
+        places = self.start + self.direction * distances
+        some = self.allowed(budget)[1:] & (distances >= begin)[:, None]
+        r[places] = np.where(some, 1.0 - release, 1.0)
+        r[places[(distances >= end) & self.present[1:]]] = 0.0
+
+
+def _starts(first: int, end: int) -> list[int]:
+    """Starts of the middle region that are tried: all of the last 40, then ever fewer towards the secret."""
+    near = list(range(end, max(first, end - 40) - 1, -1))
+    far = [end - int(40 * 1.25**k) for k in range(1, 60) if end - int(40 * 1.25**k) > first]
+    return [*near, *far, first] if end >= first else [end]

@@ -61,7 +61,8 @@ class Grid:
         found = records.con.sql(
             f"SELECT mode(d) FROM (SELECT {unit} - lag({unit}) OVER ({window}) AS d FROM {records.view}) WHERE d > 0"
         ).fetchall()[0][0]
-        return cls(int(found) if found else _UNITS["s"] * (not records.time_is_whole) or 1, records.time_is_whole)
+        only_one_record_each = 1 if records.time_is_whole else _UNITS["s"]
+        return cls(int(found) if found else only_one_record_each, records.time_is_whole)
 
     def ticks(self, times: pa.ChunkedArray | pa.Array) -> Ints:
         """Times as integers in the unit of `step`."""

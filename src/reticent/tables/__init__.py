@@ -214,7 +214,9 @@ def redact(
             assert margin is not None
             chain = fit_released(records, grid, finder, margin, states, smoothing, period, job.duplicates)
             found = Model(chain, str(grid))
-        return RedactVerb(found, grid, finder, stated, design, asked, margin, smoothing if released else None)
+        return RedactVerb(
+            found, grid, finder, stated, design, asked, margin, smoothing if released else None, job.duplicates
+        )
 
     return run(job, make, stated.columns)
 

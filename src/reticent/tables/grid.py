@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from reticent.tables.sql import quoted, quoted_list
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from reticent.tables.chunks import Chunk
     from reticent.tables.reading import Records
 
 Ints = NDArray[np.int64]
@@ -74,29 +75,52 @@ class Grid:
             times = pc.cast(times, pa.timestamp("us", zone), safe=False)
         return np.asarray(pc.cast(times, pa.int64()), dtype=np.int64)
 
+    def steps(self, ticks: Ints, offsets: Ints) -> Ints:
+        """Steps since the record before, in each series (0 for its first): ``round(difference / step)``.
+
+        Neighbours are compared, so stamps that jitter or drift stay on the grid.
+        """
+        difference = np.diff(ticks, prepend=ticks[:1])
+        difference[offsets[:-1]] = 0
+        return (2 * difference + self.step) // (2 * self.step)
+
     def positions(self, ticks: Ints, offsets: Ints) -> Ints:
         """Step number of each record within its series (the first is 0).
-
-        Neighbours are ``round(difference / step)`` steps apart, so stamps that jitter or drift stay on the grid.
 
         Raises
         ------
         InputError
             Records less than half a step apart.
         """
-        first = offsets[:-1]
-        steps = np.diff(ticks, prepend=ticks[:1])
-        steps[first] = 0
-        counts = (2 * steps + self.step) // (2 * self.step)
+        counts = self.steps(ticks, offsets)
         close = counts < 1
-        close[first] = False
+        close[offsets[:-1]] = False
         if close.any():
             raise InputError(
-                f"time: {int(close.sum())} records lie less than half a step ({self}) after the one before; "
-                "state the sampling period with --every, or thin the series"
+                f"time: {int(close.sum())} records lie less than half a step ({self}) after the one before; state "
+                "the sampling period with --every, or keep one a step with --duplicates min or max"
             )
         total = np.cumsum(counts)
-        return total - np.repeat(total[first], np.diff(offsets))
+        return total - np.repeat(total[offsets[:-1]], np.diff(offsets))
+
+    def one_a_step(self, chunk: Chunk, column: str, rule: str) -> Chunk:
+        """Of several records in one step keep that with the smallest or the largest value, by `rule`."""
+        if rule not in ("min", "max"):
+            return chunk
+        counts = self.steps(self.ticks(chunk.table[chunk.columns.time]), chunk.offsets)
+        counts[chunk.offsets[:-1]] = 1
+        if counts.all():
+            return chunk
+        values = chunk.table[column]
+        kept = np.ones(counts.size, dtype=bool)
+        choose = min if rule == "min" else max
+        for first, last in runs(counts == 0):
+            step = range(first - 1, last + 1)
+            present = [row for row in step if values[row].is_valid] or [step[0]]
+            kept[list(step)] = False
+            kept[choose(present, key=lambda row: values[row].as_py())] = True
+        positions = np.concatenate([[0], np.cumsum(kept)])
+        return replace(chunk, table=chunk.table.filter(kept), offsets=positions[chunk.offsets])
 
 
 @dataclass(frozen=True)

@@ -187,10 +187,9 @@ def fit_all(
     key = fingerprint_key()
     counts = np.zeros((period, len(states), len(states)), dtype=np.int64)
     spans: Spans = {}
-    for chunk in chunks(records, duplicates=duplicates):
-        for name, (series, codes) in zip(
-            chunk.ids, series_on_grid(chunk, grid, records.columns.value[0], states), strict=True
-        ):
+    column = records.columns.value[0]
+    for chunk in (grid.one_a_step(each, column, duplicates) for each in chunks(records, duplicates=duplicates)):
+        for name, (series, codes) in zip(chunk.ids, series_on_grid(chunk, grid, column, states), strict=True):
             counts += count_on_grid(series, codes, len(states), period, grid)
             span = (int(series.ticks[0]), int(series.ticks[-1]))
             spans.setdefault(series_fingerprint(key, name), []).append(span)
@@ -218,7 +217,8 @@ def fit_released(
     known = list(states) if states is not None else []
     counts: dict[tuple[int, Any, Any], int] = {}
     seen: set[Any] = set()
-    for chunk in chunks(records, duplicates=duplicates, extra=extra):
+    for whole in chunks(records, duplicates=duplicates, extra=extra):
+        chunk = grid.one_a_step(whole, column, duplicates)
         alphabet = known or _alphabet(chunk, column)
         flags = np.asarray(chunk.table[finder.flag], dtype=bool) if finder.flag else None
         for i, (series, codes) in enumerate(series_on_grid(chunk, grid, column, alphabet)):

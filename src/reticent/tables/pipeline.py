@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from reticent.certificates import Certificate
 from reticent.randomness import Source
-from reticent.tables.chunks import Chunk, chunks
+from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
 from reticent.tables.reading import Columns, Reading, Records, connect, open_records
@@ -182,7 +184,7 @@ def _pass(
     job: Job, records: Records, verb: Verb, write: Callable[[pa.Table], None], pairs: list[Pair]
 ) -> dict[str, Any]:
     """One pass over all series; writing goes on beside the next chunk. Returns what the release itself shows."""
-    rows = series = longest = 0
+    rows = series = longest = seen = 0
     pending: Future[None] | None = None
     names: list[str] = []
     stream = chunks(records, duplicates=job.duplicates, extra=verb.extra)
@@ -194,14 +196,16 @@ def _pass(
             if pending is not None:
                 pending.result()
             pending = writing.submit(write, table)
+            lengths = np.diff(series_offsets(table, records.columns.id))
             rows += table.num_rows
-            series += len(chunk.lengths)
-            longest = max(longest, int(chunk.lengths.max()))
+            series += len(lengths)
+            longest = max(longest, int(lengths.max()))
+            seen += chunk.table.num_rows
             names = table.column_names
             if job.private_report and len(pairs) < SAMPLE_SERIES:
                 pairs += _samples(chunk, table, SAMPLE_SERIES - len(pairs))
             if job.progress:
-                job.progress(rows, records.rows)
+                job.progress(seen, records.rows)
         if pending is not None:
             pending.result()
     columns = records.columns

@@ -53,6 +53,7 @@ class RedactVerb:
     asked: dict[str, Any]
     margin: int | None = None
     smoothing: float | None = None
+    duplicates: str = "error"
     action = "redact"
     _designs: dict[Geometry, int] = field(default_factory=dict)
     _mechanisms: list[RedactionPolicy] = field(default_factory=list)
@@ -69,6 +70,7 @@ class RedactVerb:
         import pyarrow.compute as pc
 
         (column,) = chunk.columns.value
+        chunk = self.grid.one_a_step(chunk, column, self.duplicates)
         flags = np.asarray(chunk.table[self.finder.flag], dtype=bool) if self.finder.flag else None
         withheld = np.zeros(chunk.table.num_rows, dtype=bool)
         guarded: list[tuple[Any, int, Gridded, Any, slice]] = []

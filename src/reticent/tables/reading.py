@@ -246,6 +246,8 @@ def _typed(
             selected.append(_time_expression(con, name, described[name], reading, plan))
         elif is_text and (name in columns.value or name in columns.id or name in extra):
             selected.append(_text_expression(con, name, reading, plan, name in columns.value))
+        elif described[name].startswith("ENUM"):  # a dictionary names values that occur nowhere else
+            selected.append(f"CAST({quoted(name)} AS VARCHAR)")
         else:
             selected.append(quoted(name))
     con.execute(

@@ -67,7 +67,6 @@ class RedactVerb:
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         (column,) = chunk.columns.value
         chunk = self.grid.one_a_step(chunk, column, self.duplicates)
@@ -85,12 +84,9 @@ class RedactVerb:
         if guarded:
             self._draw(guarded, source, withheld)
         table = chunk.table.select(chunk.columns.all)
-        hidden = pa.array(withheld)
         at = table.schema.get_field_index(column)
-        kind = table.schema.field(column).type
-        values = pc.if_else(hidden, pa.scalar(None, kind), table[column].combine_chunks())
-        table = table.set_column(at, pa.field(column, kind), values)
-        return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), hidden)
+        table = table.set_column(at, table.schema.field(at), withhold(table[column].combine_chunks(), withheld))
+        return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), pa.array(withheld))
 
     def _design(self, name: Any, series: Gridded, codes: NDArray[np.int64], secrets: Secrets) -> int:
         absent = np.ones(series.n, dtype=bool)
@@ -163,6 +159,14 @@ class RedactVerb:
             "mechanisms": [without_chains(mechanism.to_dict()) for mechanism in self._mechanisms],
             "series": [list(each) for each in self._series],
         }
+
+
+def withhold(values: pa.Array, hidden: NDArray[np.bool_]) -> pa.Array:
+    """Null where hidden. Built from the shown values alone: a mask would leave the hidden ones in the buffer below."""
+    import pyarrow as pa
+
+    shown = values.filter(pa.array(~hidden))
+    return shown.take(pa.array(np.cumsum(~hidden) - 1, mask=hidden))
 
 
 def without_chains(data: dict[str, Any]) -> dict[str, Any]:

@@ -100,3 +100,19 @@ def ran_law(n: int, window: int, epsilon: float) -> Law:
         return (q if m else p) / (p + (min(window, n - t) - 1) * q)
 
     return choices_law(n, window, weigh)
+
+
+def footrule_law(n: int, alpha: float, phi: float) -> Law:
+    """e^{α·cycles}·φ^{footrule}, normalised over all permutations."""
+    weights = {}
+    for order in itertools.permutations(range(n)):
+        seen: set[int] = set()
+        cycles = 0
+        for start in range(n):
+            cycles += start not in seen
+            while start not in seen:
+                seen.add(start)
+                start = order[start]
+        weights[order] = math.exp(alpha * cycles) * phi ** sum(abs(t - x) for t, x in enumerate(order))
+    total = sum(weights.values())
+    return {order: weight / total for order, weight in weights.items()}

@@ -7,6 +7,7 @@ and two mechanisms derived here whose δ is zero (a file) or as small as one lik
 from reticent.switching.batches import switch_batch
 from reticent.switching.costs import CostCounts, Costs, Displacement, compare
 from reticent.switching.dispatch import Dispatch
+from reticent.switching.footrule import FootruleSwitch, auto_switch
 from reticent.switching.mallows import MallowsSwitch
 from reticent.switching.mechanism import Switch
 from reticent.switching.ran_switch import RanSwitch, ideal_allocation
@@ -16,9 +17,11 @@ __all__ = [
     "Costs",
     "Dispatch",
     "Displacement",
+    "FootruleSwitch",
     "MallowsSwitch",
     "RanSwitch",
     "Switch",
+    "auto_switch",
     "compare",
     "ideal_allocation",
     "switch_batch",

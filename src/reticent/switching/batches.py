@@ -55,7 +55,7 @@ def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequen
             words, word_offsets = source.batch([source.tag(ids[i]) for i in chosen.tolist()], needed[chosen])
             words.flags.writeable = False
             done = np.zeros(chosen.size, dtype=np.bool_)
-            sampler.batch(order, bounds, chosen, words, word_offsets, done, *sampler.tables)
+            sampler.draw_many(order, bounds, chosen, words, word_offsets, done)
             again.append(chosen[~done])
         waiting = np.concatenate(again)
         needed = 2 * needed + 16

@@ -26,7 +26,7 @@ from reticent.switching.privacy import dominated_delta
 
 _WORD = 2**64
 _TAIL_BITS = 16  # the table ends where φ^rank falls to 2^-16: no weight is so small that rounding shows
-_LARGEST_SCALE = 2**16  # of 1/ln(1/φ): the mean rank, and the size of the tables
+_LARGEST_SCALE = 2**12  # of 1/ln(1/φ): the mean rank, and the size of the tables
 _WHOLE = sys.maxsize
 
 
@@ -43,10 +43,6 @@ class _Law:
         first = np.diff(self.cumulative.astype(object), prepend=0).astype(np.float64) / _WORD
         blocks = -(-reach // first.size)
         return np.outer(self.again ** np.arange(blocks), first).reshape(-1)[:reach]
-
-    def reach_of(self, weight: float) -> int:
-        """The rank at which φ^rank falls to `weight`."""
-        return max(1, math.ceil(math.log(1 / weight) / self.rate))
 
 
 @lru_cache(maxsize=64)
@@ -207,9 +203,10 @@ class MallowsSwitch(Switch):
 
         if self.look_ahead == 1:
             return Displacement(np.zeros(1, dtype=np.int64), np.ones(1))
-        reach = self.look_ahead or self._law.reach_of(2.0**-60)
-        probabilities = analysis.mallows_displacement(self._law.weights(reach), 1e-14)
-        return Displacement(np.arange(1 - reach, probabilities.size + 1 - reach), probabilities)
+        if self.look_ahead is None:
+            return _unbounded_displacement(self._law.rate)
+        probabilities = analysis.mallows_displacement(self._law.weights(self.look_ahead), 1e-14)
+        return Displacement(np.arange(1 - self.look_ahead, probabilities.size + 1 - self.look_ahead), probabilities)
 
     def log_probability(self, order: ArrayLike) -> float:
         from reticent.switching.privacy import _kernels as analysis
@@ -256,6 +253,19 @@ class MallowsSwitch(Switch):
             f"MallowsSwitch: each instant releases one of {ahead}, the r-th oldest with probability proportional to "
             f"{self.phi:.6g}^r. {self.guarantee}"
         )
+
+
+@lru_cache(maxsize=64)
+def _unbounded_displacement(rate: float) -> Displacement:
+    """The law in an endless series (Gnedin and Olshanski 2012), with q = φ:
+
+    P(d) = P(-d) = (1-q)·Σ_r q^{r(r+d)+2r+d}·(q^{r+1}; q)_∞ / (q; q)_{r+d}, r values passing on one side and r+d on
+    the other.
+    """
+    from reticent.switching.privacy import _kernels as analysis
+
+    late = analysis.endless_displacement(rate, math.ceil(40 / rate))
+    return Displacement(np.arange(1 - late.size, late.size), np.concatenate([late[:0:-1], late]))
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import ArgumentError
 from reticent.guarantees import TemporalGuarantee
-from reticent.randomness import Source, secure_source
+from reticent.randomness import Source, Words, secure_source
 from reticent.switching.costs import Costs, Displacement
 
 Order = NDArray[np.int64]
@@ -142,7 +142,7 @@ class Switch(ABC):
 
 
 class Sampler:
-    """The drawing of one series, resumable where words run out.
+    """The drawing of one series or of many, resumable where words run out.
 
     Parameters
     ----------
@@ -161,17 +161,26 @@ class Sampler:
         tables: tuple[Any, ...],
         words_needed: Callable[[NDArray[np.int64]], NDArray[np.int64]],
     ) -> None:
-        self.series = series
-        self.batch = batch
-        self.tables = tables
+        self._series = series
+        self._batch = batch
+        self._tables = tables
         self.words_needed = words_needed
+
+    def draw(self, order: Order, start: int, stop: int, words: Words) -> tuple[int, int]:
+        """Release from `start` on as far as the words suffice; (instant reached, words used)."""
+        return self._series(order, start, stop, order.size, words, 0, words.size, *self._tables)
+
+    def draw_many(
+        self, order: Order, offsets: Order, chosen: Order, words: Words, word_offsets: Order, done: NDArray[np.bool_]
+    ) -> None:
+        """Release the `chosen` series of a flat batch, each with its own words; `done` where they sufficed."""
+        self._batch(order, offsets, chosen, words, word_offsets, done, *self._tables)
 
     def advance(self, order: Order, start: int, stop: int, source: Source) -> None:
         """Release instants `start` … `stop` - 1 of the series in `order`, in place."""
         t, extra = start, 4
         while t < stop:
-            words = source.peek(min(WORDS_AT_ONCE, stop - t) + extra)
-            reached, used = self.series(order, t, stop, order.size, words, 0, words.size, *self.tables)
+            reached, used = self.draw(order, t, stop, source.peek(min(WORDS_AT_ONCE, stop - t) + extra))
             source.advance(used)
             extra = 4 if reached > t else 2 * extra
             t = reached

@@ -148,7 +148,7 @@ class RanSwitch(Switch):
         """The chance that a value is released before a neighbour can be reached, the largest over neighbours.
 
         Within the mechanism's own window a value is never at the present instant by then: q a step. Beyond it, by
-        recursion on how far ahead d the value lies: G_s(d) = q + (1-q)·G_{s-1}(d-1), G_s(0) = p + q·Σ_{m<k-1} G_{s-1}(m).
+        recursion on how far ahead d it lies: G_s(d) = q + (1-q)·G_{s-1}(d-1), G_s(0) = p + q·Σ_{m<k-1} G_{s-1}(m).
         A value i starts at d = k-1, or at d = i with k-1-i steps fewer.
         """
         k, p, q = self.window, self.p, self.q

@@ -106,3 +106,34 @@ def count_cycles(order: Indices) -> int:
                 seen[place] = True
                 place = order[place]
     return cycles
+
+
+@nb.njit(cache=True)
+def endless_displacement(rate: float, farthest: int) -> Floats:
+    """Pr(displacement d), 0 ≤ d < farthest, of MallowsSwitch in an endless series: a sum over r of positive terms.
+
+    Term r+1 is term r times q^{2r+d+3}/((1-q^{r+1})(1-q^{r+d+1})), which is one near r = ln(1+q^d)/rate: from there
+    outwards until terms no longer count.
+    """
+    most = 2 * farthest + 2
+    power = np.exp(-rate * np.arange(most + 1))
+    log_product = np.zeros(most + 1)  # ln (q; q)_r
+    for r in range(1, most + 1):
+        log_product[r] = log_product[r - 1] + np.log(-np.expm1(-rate * r))
+    law = np.empty(farthest)
+    for d in range(farthest):
+        peak = int(np.log1p(power[d]) / rate)
+        exponent = peak * (peak + d) + 2.0 * peak + d
+        highest = np.exp(-rate * exponent + log_product[most] - log_product[peak] - log_product[peak + d])
+        total, term, r = highest, highest, peak
+        while term > 1e-18 * total and r + d + 1 < most:
+            term *= power[r] * power[r] * power[d] * power[3] / ((1 - power[r + 1]) * (1 - power[r + d + 1]))
+            total += term
+            r += 1
+        term, r = highest, peak
+        while term > 1e-18 * total and r > 0:
+            r -= 1
+            term *= (1 - power[r + 1]) * (1 - power[r + d + 1]) / (power[r] * power[r] * power[d] * power[3])
+            total += term
+        law[d] = -np.expm1(-rate) * total
+    return law

@@ -1,0 +1,295 @@
+"""Compiled parts of FootruleSwitch: its tables, its sampler and the law of one value's displacement."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_WORD = 2.0**64
+_COMMON = 2.0**48  # a case of less weight than 2^-16 of a word is drawn by `_rare_case`
+_RESOLVED = 2.0**52
+_NEVER, _UP, _FIXED, _STAY, _JOIN, _CLOSE = -1, 0, 1, 2, 3, 4
+
+
+@nb.njit(cache=True)
+def fill_ratios(ratios: Floats, theta: float, phi2: float, closure: float, inside: int, tolerance: float) -> int:
+    """Backward pass: ``ratios[R, c] = h_R(c)/h_R(c-1)`` with R instants to go, 0 where c > R.
+
+    h_R(c) = Z_R(c)·φ^{2c}·h_{R-1}(c), so the ratios obey ρ_R(c) = ρ_{R-1}(c)·φ²·Z_R(c)/Z_R(c-1): products and sums
+    of positive numbers, none of which overflows. The last column is held at `closure`. Returns the first row that
+    repeats the one before it up to `tolerance` (log ratio, columns to `inside`), or -1.
+    """
+    rows, width = ratios.shape
+    top = width - 2
+    for remaining in range(1, rows):
+        before, after = ratios[remaining - 1], ratios[remaining]
+        lower = theta + phi2 * before[1]
+        change = 0.0
+        for c in range(1, min(remaining, top) + 1):
+            if c == remaining:
+                after[c] = c * (c - 1 + theta) / lower
+                break
+            here = theta + 2 * c + phi2 * before[c + 1] + c * (c - 1 + theta) / (phi2 * before[c])
+            factor = phi2 * here / lower
+            after[c] = before[c] * factor
+            if c <= inside:
+                change = max(change, abs(factor - 1.0))
+            lower = here
+        if remaining > top:
+            after[top + 1] = closure
+            if remaining > top + 2 and change <= tolerance:
+                return remaining
+    return -1
+
+
+@nb.njit(cache=True)
+def _rare_case(weights: Floats, total: float, words: Words, w: int, w_end: int, cases: Indices) -> tuple[int, int]:
+    """The case, where some are so rare that a word does not resolve them: rarest first, on a uniform number in [0, 1)
+    of as many words as it takes to have 52 significant bits. No case of positive weight is lost.
+    """
+    for i in range(5):
+        cases[i] = i
+    for i in range(1, 5):
+        j = i
+        while j > 0 and weights[cases[j - 1]] > weights[cases[j]]:
+            cases[j - 1], cases[j] = cases[j], cases[j - 1]
+            j -= 1
+    uniform, scale = 0.0, 1.0
+    while uniform < _RESOLVED * scale:
+        if w == w_end:
+            return _NEVER, w
+        scale /= _WORD
+        uniform += np.float64(words[w]) * scale
+        w += 1
+    sought = uniform * total
+    reached = 0.0
+    for i in range(4):
+        reached += weights[cases[i]]
+        if sought < reached:
+            return cases[i], w
+    return cases[4], w
+
+
+@nb.njit(cache=True)
+def footrule_series(
+    order: Indices,
+    t: int,
+    stop: int,
+    end: int,
+    words: Words,
+    w: int,
+    w_end: int,
+    state: Indices,
+    values: Indices,
+    slots: Indices,
+    weights: Floats,
+    cases: Indices,
+    ratios: Floats,
+    inside: int,
+    theta: float,
+    phi2: float,
+) -> tuple[int, int]:
+    """FootruleSwitch by its open chains: ``values[a]`` waits for a slot and ``slots[a]`` for a value, a < state[0].
+
+    One word draws the case, another the chains (uniform whole numbers by rejection on its halves). ``state[1]`` is set
+    where the number of chains leaves the table.
+    """
+    c = state[0]
+    last_row = ratios.shape[0] - 1
+    while t < stop:
+        if c > inside:
+            state[1] = 1
+            break
+        first = w
+        row = ratios[min(end - t - 1, last_row)]
+        up = phi2 * row[c + 1]
+        stay = 2.0 * c
+        fixed = theta
+        join = 0.0
+        close = 0.0
+        if c > 0:
+            if row[c] > 0.0:
+                down = c / (phi2 * row[c])
+                join = down * (c - 1)
+                close = down * theta
+            else:  # as many instants left as chains: each closes one
+                up, fixed, stay = 0.0, 0.0, 0.0
+                join = np.float64(c - 1)
+                close = theta
+        total = up + fixed + stay + join + close
+        scale = _WORD * (1 - 2.0**-50) / total
+        case = _NEVER
+        rarest = total
+        if up > 0.0:
+            rarest = up
+        if fixed > 0.0:
+            rarest = min(rarest, fixed)
+        if stay > 0.0:
+            rarest = min(rarest, stay)
+        if join > 0.0:
+            rarest = min(rarest, join)
+        if close > 0.0:
+            rarest = min(rarest, close)
+        if rarest * scale >= _COMMON:
+            after_stay = np.uint64(stay * scale)
+            after_join = after_stay + np.uint64(join * scale)
+            after_up = after_join + np.uint64(up * scale)
+            after_close = after_up + np.uint64(close * scale)
+            after_fixed = after_close + np.uint64(fixed * scale)
+            while w < w_end:
+                u = words[w]
+                w += 1
+                if u < after_fixed:
+                    if u < after_stay:
+                        case = _STAY
+                    elif u < after_join:
+                        case = _JOIN
+                    elif u < after_up:
+                        case = _UP
+                    elif u < after_close:
+                        case = _CLOSE
+                    else:
+                        case = _FIXED
+                    break
+        else:
+            weights[_UP], weights[_FIXED], weights[_STAY], weights[_JOIN], weights[_CLOSE] = (
+                up,
+                fixed,
+                stay,
+                join,
+                close,
+            )
+            case, w = _rare_case(weights, total, words, w, w_end, cases)
+        if case == _NEVER:
+            w = first
+            break
+        if case == _FIXED:
+            order[t] = t
+            t += 1
+            continue
+        if case == _UP:
+            values[c] = t
+            slots[c] = t
+            c += 1
+            t += 1
+            continue
+        one = np.uint64(2 * c if case == _STAY else c)
+        two = np.uint64(c - 1 if case == _JOIN else 1)
+        spare_one = (_LOW + np.uint64(1)) % one
+        spare_two = (_LOW + np.uint64(1)) % two
+        a, b = np.int64(-1), np.int64(-1)
+        while w < w_end:
+            u = words[w]
+            w += 1
+            high = (u >> _HALF) * one
+            low = (u & _LOW) * two
+            if (high & _LOW) >= spare_one and (low & _LOW) >= spare_two:
+                a = np.int64(high >> _HALF)
+                b = np.int64(low >> _HALF)
+                break
+        if a < 0:
+            w = first
+            break
+        if case == _STAY:
+            if a < c:
+                order[t] = values[a]
+                values[a] = t
+            else:
+                a -= c
+                order[slots[a]] = t
+                slots[a] = t
+        elif case == _CLOSE:
+            order[t] = values[a]
+            order[slots[a]] = t
+            c -= 1
+            values[a] = values[c]
+            slots[a] = slots[c]
+        else:
+            if b >= a:
+                b += 1
+            order[t] = values[a]
+            order[slots[b]] = t
+            values[a] = values[b]
+            c -= 1
+            values[b] = values[c]
+            slots[b] = slots[c]
+        t += 1
+    state[0] = c
+    return t, w
+
+
+@nb.njit(cache=True)
+def footrule_batch(
+    order: Indices,
+    offsets: Indices,
+    chosen: Indices,
+    words: Words,
+    word_offsets: Indices,
+    done: NDArray[np.bool_],
+    state: Indices,
+    values: Indices,
+    slots: Indices,
+    weights: Floats,
+    cases: Indices,
+    ratios: Floats,
+    inside: int,
+    theta: float,
+    phi2: float,
+) -> None:
+    """`footrule_series` for the series `chosen`, each with its own words."""
+    for index in range(chosen.size):
+        start, end = offsets[chosen[index]], offsets[chosen[index] + 1]
+        state[0] = 0
+        t, _ = footrule_series(
+            order, start, end, end, words, word_offsets[index], word_offsets[index + 1],
+            state, values, slots, weights, cases, ratios, inside, theta, phi2,
+        )  # fmt: skip
+        done[index] = t == end
+        if t < end:
+            for place in range(start, end):
+                order[place] = place
+
+
+@nb.njit(cache=True)
+def footrule_displacement(row: Floats, law: Floats, theta: float, phi2: float, tail: float) -> Floats:
+    """Pr(a value is released d steps late), d = 0, 1, …, until less than `tail` is still waiting.
+
+    Parameters: stationary ratios and stationary law of the number of chains. The waiting value of a given chain is
+    taken by one of the 2c ways to stay, and by (c-1+θ) of the c(c-1+θ) ways down.
+    """
+    size = law.size
+    total = np.empty(size)
+    for c in range(size):
+        total[c] = theta + 2 * c + phi2 * row[c + 1]
+        if c > 0:
+            total[c] += c * (c - 1 + theta) / (phi2 * row[c])
+    waiting = np.zeros(size + 1)
+    late = [0.0]
+    for c in range(size):
+        late[0] += law[c] * theta / total[c]
+        waiting[c] += law[c] * c / total[c]
+        waiting[c + 1] += law[c] * phi2 * row[c + 1] / total[c]
+    left = 1.0
+    while left > tail:
+        after = np.zeros(size + 1)
+        released = 0.0
+        for c in range(1, size):
+            share = waiting[c] / total[c]
+            after[c] += share * (theta + 2 * c - 1)
+            after[c + 1] += share * phi2 * row[c + 1]
+            down = share * (c - 1 + theta) / (phi2 * row[c])
+            after[c - 1] += down * (c - 1)
+            released += share + down
+        late.append(released)
+        left = 0.0
+        for c in range(size + 1):
+            waiting[c] = after[c]
+            left += after[c]
+    return np.array(late)

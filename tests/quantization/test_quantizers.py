@@ -118,6 +118,11 @@ def test_case_14_missing_and_infinite() -> None:
     assert LinearQuantizer(0, 1, 2).encode([]).tolist() == []
 
 
+def test_the_closed_end_is_exact_for_decimals() -> None:
+    quantizer = LinearQuantizer(0, 1, 2, outside="missing")
+    assert quantizer.encode([Decimal("1"), Decimal("1." + "0" * 30 + "1"), Decimal("1.05")]).tolist() == [1, -1, -1]
+
+
 def test_the_error_never_shows_a_value() -> None:
     with pytest.raises(InputError) as error:
         LinearQuantizer(0, 1, 2).encode([0.5, 77.125])

@@ -115,7 +115,7 @@ def test_case_14_missing_and_infinite() -> None:
     assert LinearQuantizer(0, 1, 2, outside="clip").encode(values.astype(object)).tolist() == [0, -1, 1, 1, 0]
     gone = LinearQuantizer(0, 1, 2).quantize(np.full(3, np.nan, dtype=np.float32))
     assert np.isnan(gone).all()
-    assert LinearQuantizer(0, 1, 2).encode([]).tolist() == []
+    assert LinearQuantizer(0, 1, 2).quantize([]).tolist() == LinearQuantizer(0, 1, 2).decode([]).tolist() == []
 
 
 def test_the_closed_end_is_exact_for_decimals() -> None:

@@ -202,9 +202,9 @@ class Quantizer:
             If a code is no integer between −1 and q − 1.
         """
         index = np.asarray(codes)
-        if index.dtype.kind not in "iu" or (
-            index.size and not -1 <= int(index.min()) <= int(index.max()) < self.levels
-        ):
+        if not index.size:
+            index = index.astype(np.int16)
+        elif index.dtype.kind not in "iu" or not -1 <= int(index.min()) <= int(index.max()) < self.levels:
             raise ArgumentError(f"codes: must be integers between -1 and {self.levels - 1}")
         return self._table[index]
 

@@ -12,7 +12,7 @@ from typing import Any
 from reticent.errors import ArgumentError
 from reticent.guarantees import PufferfishGuarantee, number
 from reticent.markov import MarkovChain
-from reticent.quantization import VectorQuantization
+from reticent.quantization import AggregateQuantization, Roster, VectorQuantization
 from reticent.redaction import RedactionPolicy
 from reticent.redaction.policy import say_model
 from reticent.switching import MallowsSwitch
@@ -67,6 +67,8 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
 
 
 def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
+    if "aggregate" in parameters:
+        return _aggregate(parameters, released)
     asked = parameters["asked"]
     mechanism = VectorQuantization.from_dict({"coordinates": parameters["coordinates"]})
     reading = mechanism.guarantee
@@ -85,6 +87,39 @@ def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Bod
             "When a reading exists is public.",
         ],
     }
+
+
+def _aggregate(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
+    mechanism = AggregateQuantization.from_dict(parameters["aggregate"])
+    readings, longest = parameters["readings"], released["longest"]
+    plans = [mechanism.plan(roster) for roster in rosters(parameters, readings)]
+    guarantee = mechanism.guarantee
+    counted = max(plan.outputs for plan in plans)
+    cells = {(plan.quantizer.levels, float(plan.quantizer.narrowest), float(plan.quantizer.widest)) for plan in plans}
+    return {
+        "kept": counted <= guarantee.outputs <= parameters["asked"]["outputs"],
+        "guarantee": guarantee.to_dict(),
+        "counted_outputs": counted,
+        "series": {"readings": longest, "bits": longest * math.log2(guarantee.outputs)},
+        "cells": [dict(zip(("levels", "narrowest", "widest"), each, strict=True)) for each in sorted(cells)],
+        "utility": {"largest_error": [max(widest for _, _, widest in cells) / 2]},
+        "assumptions": [
+            "The range, the resolution and the rosters were fixed without looking at the readings.",
+            f"An aggregate is {mechanism.rule.describe()}; its {withheld(mechanism)}.",
+        ],
+    }
+
+
+def withheld(mechanism: AggregateQuantization) -> str:
+    """Whether being withheld is an output, in words."""
+    return (
+        "being withheld is counted as an output" if mechanism.withheld_outputs else "roster decides, not the readings"
+    )
+
+
+def rosters(parameters: Mapping[str, Any], readings: int) -> list[Roster]:
+    """The roster of each group of a certificate."""
+    return [Roster(people, people * readings, readings) for people, count in parameters["groups"] for _ in range(count)]
 
 
 def _redact(parameters: Mapping[str, Any]) -> Body:

@@ -76,6 +76,13 @@ def warn_kept(keep: list[str] | None) -> None:
         )
 
 
+def one(name: str, values: list[str] | None) -> str | None:
+    """The only value of a repeatable option."""
+    if values and len(values) > 1:
+        raise ArgumentError(f"{name}: an aggregate has one range; give it once")
+    return values[0] if values else None
+
+
 def switch(
     input: opt.INPUT,
     time: opt.TIME,
@@ -150,6 +157,32 @@ def quantize(
     missing: Annotated[
         str, typer.Option("--missing", help="When a value is missing: public, or one more output.")
     ] = "public",
+    aggregate: Annotated[
+        str | None,
+        typer.Option("--aggregate", help="Publish the mean, sum, count, min or max of a group and not each value."),
+    ] = None,
+    over: Annotated[
+        list[str] | None, typer.Option("--over", help="Column that names a group; all are one by default; repeatable.")
+    ] = None,
+    per: Annotated[
+        str | None, typer.Option("--per", help="Window of an aggregate, such as 1d; the sampling period by default.")
+    ] = None,
+    every: opt.EVERY = None,
+    at_least: Annotated[int, typer.Option("--at-least", help="Leave groups of fewer individuals out.")] = 1,
+    rule: Annotated[
+        str | None, typer.Option("--rule", help="Publication rule: 15/15, 4/80, (2,85) dominance, 10% (the p % rule).")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option("--roster", help="Public file of who is in which group; else all who occur in INPUT.")
+    ] = None,
+    participation: Annotated[
+        str | None, typer.Option("--participation", help="public, or private: who has data is hidden too.")
+    ] = None,
+    fill: Annotated[str | None, typer.Option("--fill", help="Public number that stands for a missing reading.")] = None,
+    resolution: Annotated[
+        str | None, typer.Option("--resolution", help="Readings are multiples of it, such as 0.001.")
+    ] = None,
+    off_grid: Annotated[str, typer.Option("--off-grid", help="Readings that are none: error or round.")] = "error",
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
@@ -168,21 +201,40 @@ def quantize(
     """Coarsen values: each becomes one of few symbols."""
     from reticent import tables
 
-    if not low or not high:
-        raise ArgumentError(
-            "low, high: state the public range of the values; one that is read off the data would give them away"
-        )
     warn_kept(keep)
+    what: dict[str, Any] = {"bits": bits, "outputs": outputs, "symbols": symbols}
+    if aggregate is None:
+        verb: Callable[..., Release] = tables.quantize
+        what |= {
+            "low": low,
+            "high": high,
+            "outside": opt.choice("outside", outside, ("error", "clip", "missing")),
+            "missing": opt.choice("missing", missing, ("public", "output")),
+        }
+        if over or per or rule or roster or participation or fill or at_least != 1:
+            raise ArgumentError("aggregate: say which (mean, sum, count, min or max) is to be published")
+    else:
+        verb = tables.aggregate
+        what |= {
+            "query": aggregate,
+            "low": one("low", low),
+            "high": one("high", high),
+            "over": over or (),
+            "per": per,
+            "every": every,
+            "at_least": at_least,
+            "rule": rule,
+            "roster": roster,
+            "participation": participation,
+            "fill": fill,
+            "resolution": resolution,
+            "outside": outside,
+            "off_grid": off_grid,
+        }
     with progress("coarsening") as bar:
-        release = tables.quantize(
+        release = verb(
             input,
-            low=low,
-            high=high,
-            bits=bits,
-            outputs=outputs,
-            symbols=symbols,
-            outside=opt.choice("outside", outside, ("error", "clip", "missing")),
-            missing=opt.choice("missing", missing, ("public", "output")),
+            **what,
             time=time,
             value=value,
             id=id or (),

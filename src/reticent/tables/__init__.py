@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack
 
 from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
-from reticent.quantization import VectorQuantization
+from reticent.quantization import AggregateQuantization, PublicationRule, VectorQuantization
 from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
 from reticent.randomness import Source, secure_source
 from reticent.redaction import RedactionPolicy, markov_quilt
 from reticent.switching import MallowsSwitch
+from reticent.tables.aggregating import AggregateVerb, grouped
 from reticent.tables.grid import Grid
 from reticent.tables.models import Model, check_states, find_states, fit_all, fit_released, limit
 from reticent.tables.pipeline import Job, Progress, Release, opened, run
@@ -28,7 +30,7 @@ from reticent.tables.reading import Columns, Reading, Records
 from reticent.tables.redacting import RedactVerb, Secrets
 from reticent.tables.switching import SwitchVerb
 
-__all__ = ["Private", "Reading", "Release", "fit", "quantize", "redact", "switch"]
+__all__ = ["Private", "Reading", "Release", "aggregate", "fit", "quantize", "redact", "switch"]
 
 Names = str | Sequence[str]
 
@@ -106,14 +108,14 @@ def switch(
         raise ArgumentError(f"mechanism: must be one of {', '.join(_SWITCHES)}")
     chosen = _SWITCHES[mechanism](window, epsilon, delta=delta)
     asked = {"epsilon": float(epsilon), "delta": float(delta)}
-    return run(_job(table, options), lambda records: SwitchVerb(chosen, asked))
+    return run(_job(table, options), lambda records: SwitchVerb(records, chosen, asked))
 
 
 def quantize(
     table: Any,
     *,
-    low: Number | Sequence[Number],
-    high: Number | Sequence[Number],
+    low: Number | Sequence[Number] | None = None,
+    high: Number | Sequence[Number] | None = None,
     bits: Number | None = None,
     outputs: int | None = None,
     symbols: str = "midpoint",
@@ -144,7 +146,93 @@ def quantize(
     job = _job(table, options)
     ranges = list(zip(_each("low", low, job.columns), _each("high", high, job.columns), strict=True))
     mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
-    return run(job, lambda records: QuantizeVerb(mechanism, {"outputs": allowed_outputs(bits, outputs)}))
+    return run(job, lambda records: QuantizeVerb(records, mechanism, {"outputs": allowed_outputs(bits, outputs)}))
+
+
+def aggregate(
+    table: Any,
+    *,
+    query: str,
+    over: Names = (),
+    per: str | None = None,
+    every: str | None = None,
+    at_least: int = 1,
+    rule: str | None = None,
+    roster: str | Path | None = None,
+    participation: str | None = None,
+    fill: Number | None = None,
+    low: Number | None = None,
+    high: Number | None = None,
+    resolution: Number | None = None,
+    bits: Number | None = None,
+    outputs: int | None = None,
+    symbols: str = "midpoint",
+    outside: str = "error",
+    off_grid: str = "error",
+    **options: Unpack[Options],
+) -> Release:
+    """Publish coarsened aggregates over groups of individuals and windows of time.
+
+    Parameters
+    ----------
+    table : path or frame
+    query : {"mean", "sum", "count", "min", "max"}
+    over : column or columns
+        What names a group; all individuals are one group by default.
+    per : str, optional
+        The window, such as "1d"; the sampling period by default.
+    every : str, optional
+        The sampling period; the most common step by default.
+    at_least : int
+        Groups whose roster is smaller are left out.
+    rule : str, optional
+        A publication rule such as "15/15": see `PublicationRule.parse`.
+    roster : path, optional
+        A public file with the columns of `over` and `id`; by default the roster of a group is everybody who occurs in
+        the input, which then counts as public.
+    participation, fill, low, high, resolution, bits, outputs, symbols, outside, off_grid
+        As for `AggregateQuantization`.
+    **options
+        Columns, reading and output: see `Options`.
+
+    Raises
+    ------
+    ArgumentError, InputError, RefusedError
+        One sentence; nothing is left behind.
+    """
+    job = _job(table, options)
+    if len(job.columns.value) != 1 or job.columns.keep:
+        raise ArgumentError("value: an aggregate has one value column, and keeps no other")
+    groups = _names(over)
+    parsed = PublicationRule() if rule is None else PublicationRule.parse(rule)
+    at_least = max(at_least, parsed.at_least)
+    mechanism = AggregateQuantization(
+        query,
+        low=low,
+        high=high,
+        bits=bits,
+        outputs=outputs,
+        resolution=resolution,
+        participation=participation,  # type: ignore[arg-type]  # checked there
+        fill=fill,
+        rule=PublicationRule(at_least, parsed.dominance, parsed.p_percent),
+        outside=outside,  # type: ignore[arg-type]  # checked there
+        off_grid=off_grid,  # type: ignore[arg-type]  # checked there
+        symbols=symbols,
+    )
+
+    def make(records: Records) -> AggregateVerb:
+        period = _grid(records, every)
+        window = period if per is None else Grid.parse(per, records.time_is_whole)
+        if window.step % period.step:
+            raise ArgumentError(f"per: must be a multiple of the sampling period, {period}")
+        readings = window.step // period.step
+        complete = 1 if mechanism.participation == "private" else readings if fill is not None else 0
+        inner = grouped(records, groups, window, None if roster is None else Path(roster), at_least, complete)
+        released = Columns(job.columns.time, job.columns.value, groups)
+        return AggregateVerb(inner, released, mechanism, {"outputs": mechanism.outputs}, window, readings)
+
+    return run(replace(job, duplicates="keep"), make, groups)
 
 
 def redact(
@@ -215,7 +303,7 @@ def redact(
             chain = fit_released(records, grid, finder, margin, states, smoothing, period, job.duplicates)
             found = Model(chain, str(grid))
         return RedactVerb(
-            found, grid, finder, stated, design, asked, margin, smoothing if released else None, job.duplicates
+            records, found, grid, finder, stated, design, asked, margin, smoothing if released else None, job.duplicates
         )
 
     return run(job, make, stated.columns)
@@ -268,7 +356,11 @@ _SWITCHES = {"mallows": MallowsSwitch}
 _DESIGNS = {"quilt": markov_quilt}
 
 
-def _each(name: str, value: Number | Sequence[Number], columns: Columns) -> list[Number]:
+def _each(name: str, value: Number | Sequence[Number] | None, columns: Columns) -> list[Number]:
+    if value is None:
+        raise ArgumentError(
+            f"{name}: state the public range of the values; one that is read off the data would give them away"
+        )
     values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
     if len(values) != len(columns.value):
         raise ArgumentError(f"{name}: give {len(columns.value)} numbers, one a value column")

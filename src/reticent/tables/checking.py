@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.claims import redaction_from_dict
+from reticent.claims import redaction_from_dict, rosters
 from reticent.errors import InputError, VerificationError
 from reticent.markov import MarkovChain
-from reticent.quantization import VectorQuantization
+from reticent.quantization import AggregateQuantization, VectorQuantization
 from reticent.redaction import RedactionPolicy
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.grid import Grid, Gridded, encode_states, runs
@@ -49,7 +49,8 @@ def check_released(path: Path, certificate: Certificate) -> Checks:
     values = tuple(parts["value"])
     columns = Columns(parts["time"], (*values, *parts["added"]), tuple(parts["id"]), tuple(parts["kept"]))
     rows = series = longest = 0
-    support = _SUPPORT[certificate.action](certificate.parameters, values)
+    kind = "aggregate" if "aggregate" in certificate.parameters else certificate.action
+    support = _SUPPORT[kind](certificate.parameters, values)
     try:
         for chunk in _released_chunks(path, columns):
             support(chunk)
@@ -109,6 +110,31 @@ class _Quantized:
 
     def finish(self) -> None:
         pass
+
+
+class _Aggregated:
+    """Every aggregate is a symbol of its group's cells, or withheld where that can be."""
+
+    def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
+        self.mechanism = AggregateQuantization.from_dict(parameters["aggregate"])
+        self.rosters = iter(rosters(parameters, parameters["readings"]))
+        (self.column,) = values
+
+    def __call__(self, chunk: Chunk) -> None:
+        may_be_withheld = bool(self.mechanism.withheld_outputs)
+        for a, b in zip(chunk.offsets[:-1].tolist(), chunk.offsets[1:].tolist(), strict=True):
+            roster = next(self.rosters, None)
+            if roster is None:
+                raise VerificationError("released file: it has more groups than the certificate says")
+            codes = encode_states(
+                chunk.table[self.column].slice(a, b - a), self.mechanism.plan(roster).quantizer.symbols
+            )
+            if (codes == -2).any() or ((codes == -1).any() and not may_be_withheld):
+                raise VerificationError(f"released file: entries of column {self.column} are no symbols of their group")
+
+    def finish(self) -> None:
+        if next(self.rosters, None) is not None:
+            raise VerificationError("released file: it has fewer groups than the certificate says")
 
 
 class _Redacted:
@@ -190,4 +216,5 @@ _SUPPORT: dict[str, Callable[[Mapping[str, Any], tuple[str, ...]], _Support]] = 
     "switch": _Switched,
     "quantize": _Quantized,
     "redact": _Redacted,
+    "aggregate": _Aggregated,
 }

@@ -39,6 +39,14 @@ class Verb(Protocol):
         """redact, switch or quantize."""
 
     @property
+    def records(self) -> Records:
+        """What it reads."""
+
+    @property
+    def released(self) -> Columns:
+        """Columns of the release."""
+
+    @property
     def extra(self) -> tuple[str, ...]:
         """Columns that are read beside those of the release."""
 
@@ -141,7 +149,7 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
         with opened(job, extra) as records:
             verb = make_verb(records)
             tables: list[pa.Table] = []
-            facts = _pass(job, records, verb, tables.append, [])
+            facts = _pass(job, verb, tables.append, [])
             import pyarrow as pa
 
             table = pa.concat_tables(tables).combine_chunks()
@@ -162,12 +170,12 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     def write(table: pa.Table) -> None:
         nonlocal writer
         if format.kind == "csv" and records.whole_seconds:
-            table = with_whole_seconds(table, records.columns.time)
+            table = with_whole_seconds(table, verb.released.time)
         if writer is None:
             writer = Writer(path, format, table.schema)
         writer.write(table)
 
-    facts = _pass(job, records, verb, write, pairs)
+    facts = _pass(job, verb, write, pairs)
     assert writer is not None  # there is at least one row, hence one chunk
     writer.close()
     facts |= {"format": str(format), "sha256": file_hash(path)}
@@ -180,14 +188,12 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     return Release(None, certificate, outputs, records.plan)
 
 
-def _pass(
-    job: Job, records: Records, verb: Verb, write: Callable[[pa.Table], None], pairs: list[Pair]
-) -> dict[str, Any]:
+def _pass(job: Job, verb: Verb, write: Callable[[pa.Table], None], pairs: list[Pair]) -> dict[str, Any]:
     """One pass over all series; writing goes on beside the next chunk. Returns what the release itself shows."""
     rows = series = longest = seen = 0
     pending: Future[None] | None = None
     names: list[str] = []
-    stream = chunks(records, duplicates=job.duplicates, extra=verb.extra)
+    stream = chunks(verb.records, duplicates=job.duplicates, extra=verb.extra)
     with ThreadPoolExecutor(max_workers=1) as reading, ThreadPoolExecutor(max_workers=1) as writing:
         ahead = reading.submit(next, stream, None)
         while (chunk := ahead.result()) is not None:
@@ -196,19 +202,19 @@ def _pass(
             if pending is not None:
                 pending.result()
             pending = writing.submit(write, table)
-            lengths = np.diff(series_offsets(table, records.columns.id))
+            lengths = np.diff(series_offsets(table, verb.released.id))
             rows += table.num_rows
             series += len(lengths)
             longest = max(longest, int(lengths.max()))
             seen += chunk.table.num_rows
             names = table.column_names
-            if job.private_report and len(pairs) < SAMPLE_SERIES:
+            if job.private_report and len(pairs) < SAMPLE_SERIES and table.num_rows == chunk.table.num_rows:
                 pairs += _samples(chunk, table, SAMPLE_SERIES - len(pairs))
             if job.progress:
-                job.progress(seen, records.rows)
+                job.progress(seen, verb.records.rows)
         if pending is not None:
             pending.result()
-    columns = records.columns
+    columns = verb.released
     parts = {"id": list(columns.id), "time": columns.time, "value": list(columns.value), "kept": list(columns.keep)}
     added = [name for name in names if name not in columns.all]
     return {"columns": {**parts, "added": added}, "rows": rows, "series": series, "longest": longest}

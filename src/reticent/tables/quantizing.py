@@ -11,6 +11,7 @@ from reticent.errors import InputError
 from reticent.quantization import LocalQuantization, VectorQuantization
 from reticent.randomness import Source
 from reticent.tables.chunks import Chunk
+from reticent.tables.reading import Columns, Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,10 +21,16 @@ if TYPE_CHECKING:
 class QuantizeVerb:
     """Nothing is drawn: the same values give the same release."""
 
+    records: Records
     mechanism: VectorQuantization
     asked: dict[str, Any]
     action = "quantize"
     extra: tuple[str, ...] = ()
+
+    @property
+    def released(self) -> Columns:
+        """Columns of the release: those of the input."""
+        return self.records.columns
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""

@@ -17,6 +17,7 @@ from reticent.tables.chunks import Chunk
 from reticent.tables.grid import Grid, Gridded, runs
 from reticent.tables.models import Model, instant, near_secrets, series_on_grid
 from reticent.tables.private import Finder, Private
+from reticent.tables.reading import Columns, Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +46,7 @@ class RedactVerb:
         Steps around the secrets beyond which a model fitted on this release takes every record as released.
     """
 
+    records: Records
     model: Model
     grid: Grid
     finder: Finder
@@ -63,6 +65,11 @@ class RedactVerb:
     def extra(self) -> tuple[str, ...]:
         """The flag of private records, where it comes from a predicate or a column."""
         return (self.finder.flag,) if self.finder.flag else ()
+
+    @property
+    def released(self) -> Columns:
+        """Columns of the release: those of the input."""
+        return self.records.columns
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reticent.randomness import Source
 from reticent.switching import Switch, switch_batch
 from reticent.tables.chunks import Chunk
+from reticent.tables.reading import Columns, Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
 class SwitchVerb:
     """The value columns of a record move together, within their series; a null is a value like any other."""
 
+    records: Records
     switch: Switch
     asked: dict[str, Any]
     action = "switch"
     extra: tuple[str, ...] = ()
+
+    @property
+    def released(self) -> Columns:
+        """Columns of the release: those of the input."""
+        return self.records.columns
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""

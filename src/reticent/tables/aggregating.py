@@ -1,0 +1,233 @@
+"""Coarsened aggregates over groups and windows of time: *the half-hourly mean load of each street of 8 homes*."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError, InputError
+from reticent.quantization import AggregateQuantization, Roster
+from reticent.randomness import Source
+from reticent.tables.chunks import Chunk
+from reticent.tables.grid import Grid
+from reticent.tables.reading import Columns, Records
+from reticent.tables.sql import quoted, quoted_list, text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WINDOW = "reticent window"
+MEMBERS = "reticent members"
+
+
+@dataclass
+class AggregateVerb:
+    """One aggregate a group and window; the individuals' columns go in, the group's come out.
+
+    Parameters
+    ----------
+    records : Records
+        In the order of group, window, individual: see `grouped`.
+    released : Columns
+        The group's columns, the start of the window, the aggregate.
+    mechanism : AggregateQuantization
+    asked : dict
+    grid : Grid
+        The window.
+    readings : int
+        Readings that an individual of the roster has in a window.
+    """
+
+    records: Records
+    released: Columns
+    mechanism: AggregateQuantization
+    asked: dict[str, Any]
+    grid: Grid
+    readings: int
+    action = "quantize"
+    extra = (MEMBERS,)
+    _groups: list[tuple[Any, Roster]] = field(default_factory=list)
+
+    def apply(self, chunk: Chunk, source: Source) -> pa.Table:
+        """The aggregates of whole groups and windows."""
+        import pyarrow as pa
+
+        table = chunk.table
+        first = table.take(pa.array(chunk.offsets[:-1]))
+        rosters = [Roster(members, members * self.readings, self.readings) for members in first[MEMBERS].to_pylist()]
+        self._note(first, rosters)
+        (column,) = chunk.columns.value
+        lengths = np.diff(chunk.offsets)
+        symbols = self.mechanism.release(
+            values_of(table[column], column),
+            rosters,
+            np.repeat(np.arange(len(rosters)), lengths),
+            individual_codes(table, chunk.columns.keep),
+        )
+        released = pa.array(symbols, from_pandas=True)
+        (name,) = self.released.value
+        out = first.select([*self.released.id, WINDOW]).rename_columns([*self.released.id, self.released.time])
+        return out.append_column(pa.field(name, released.type), released)
+
+    def _note(self, first: pa.Table, rosters: Sequence[Roster]) -> None:
+        names = zip(*(first[name].to_pylist() for name in self.released.id), strict=True)
+        for name, roster in zip(names if self.released.id else [()] * len(rosters), rosters, strict=True):
+            if not self._groups or self._groups[-1][0] != name:
+                self._groups.append((name, roster))
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters."""
+        counts: list[list[int]] = []
+        for _, roster in self._groups:
+            if counts and counts[-1][0] == roster.individuals:
+                counts[-1][1] += 1
+            else:
+                counts.append([roster.individuals, 1])
+        return {
+            "asked": self.asked,
+            "aggregate": self.mechanism.to_dict(),
+            "window": {"step": self.grid.step, "unit": "1" if self.grid.whole else "us"},
+            "readings": self.readings,
+            "groups": counts,
+        }
+
+
+def values_of(column: pa.ChunkedArray, name: str) -> NDArray[Any]:
+    """Numbers of a column as the quantisers read them: exact where the type is; NaN or None where missing.
+
+    Raises
+    ------
+    InputError
+        A column that holds no numbers.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise InputError(f"value: column {name} holds {kind} values; only numbers are quantised")
+    if pa.types.is_floating(kind) or not (column.null_count or pa.types.is_decimal(kind)):
+        return np.asarray(column.to_numpy())
+    return np.array(column.to_pylist(), dtype=object)
+
+
+def individual_codes(table: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
+    """One integer an individual; a row without one (a window in which nobody has data) is nobody's."""
+    codes = np.zeros(table.num_rows, dtype=np.int64)
+    for name in names:
+        encoded = table[name].combine_chunks().dictionary_encode()
+        part = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), dtype=np.int64)
+        codes = codes * (len(encoded.dictionary) + 1) + part
+    return codes
+
+
+def grouped(
+    records: Records,
+    over: tuple[str, ...],
+    window: Grid,
+    roster: Path | None,
+    at_least: int,
+    complete: int,
+) -> Records:
+    """The records in the order of group, window and individual, with the size of each group's roster.
+
+    Groups of fewer than `at_least` are left out: the roster is public. With `complete`, rows without a value stand for
+    readings that are absent, so that each individual of the roster has at least `complete` in every window; which rows
+    the input lacks can then not be seen.
+
+    Raises
+    ------
+    ArgumentError, InputError
+        No identifiers, a roster without the columns, individuals that are not in it, no group that is large enough.
+    """
+    columns = records.columns
+    con = records.con
+    if not columns.id:
+        raise ArgumentError("id: name the column of the individuals; an aggregate protects each of them")
+    if set(over) & {*columns.id, columns.time, *columns.value}:
+        raise ArgumentError("over: must be other columns than those of individuals, time and value")
+    absent = " OR ".join(f"{quoted(name)} IS NULL" for name in over)
+    if over and con.sql(f"SELECT count(*) FROM {records.view} WHERE {absent}").fetchall()[0][0]:
+        raise InputError(f"over: some rows have no {' or '.join(over)}; each row needs its group")
+    keys, people = quoted_list(over), quoted_list(columns.id)
+    both = ", ".join(filter(None, (keys, people)))
+    if roster is None:
+        con.execute(f"CREATE TABLE roster AS SELECT DISTINCT {both} FROM {records.view}")
+    else:
+        _read_roster(records, roster, both)
+    again = f"SELECT {both}, {quoted(columns.time)} FROM {records.view} GROUP BY ALL HAVING count(*) > 1"
+    repeated = con.sql(f"SELECT count(*) FROM ({again})").fetchall()[0][0]
+    if repeated:
+        raise InputError(
+            f"time: {repeated} readings repeat the time of another of the same individual; clean them first"
+        )
+    size = f"SELECT {keys + ',' if keys else ''} count(DISTINCT ({people})) AS {quoted(MEMBERS)} FROM roster"
+    by = f"GROUP BY {keys}" if keys else ""
+    con.execute(f"CREATE TABLE sizes AS FROM ({size} {by}) WHERE {quoted(MEMBERS)} >= {at_least}")
+    if not con.sql("SELECT count(*) FROM sizes").fetchall()[0][0]:
+        raise InputError(f"at-least: no group has {at_least} individuals or more")
+    start = _window_start(records, window)
+    join = f"JOIN sizes USING ({keys})" if keys else "CROSS JOIN sizes"
+    con.execute(f"CREATE VIEW windowed AS SELECT *, {start} AS {quoted(WINDOW)} FROM {records.view} {join}")
+    view = "windowed"
+    if complete:
+        _complete(con, columns, over, window, _stamp(records, "w"), complete)
+        view = "completed"
+    inner = Columns(columns.time, columns.value, (*over, WINDOW), columns.id)
+    rows = con.sql(f"SELECT count(*) FROM {view}").fetchall()[0][0]
+    return replace(records, view=view, columns=inner, rows=int(rows))
+
+
+def _complete(con: Any, columns: Columns, over: tuple[str, ...], window: Grid, stamp: str, readings: int) -> None:
+    """Add rows without a value for what the roster lacks in each window from the first to the last."""
+    ticks = quoted(WINDOW) if window.whole else f"epoch_us({quoted(WINDOW)}::TIMESTAMP)"
+    bounds = f"SELECT min({ticks}) AS a, max({ticks}) AS b FROM windowed"
+    windows = (
+        f"SELECT {stamp} AS {quoted(WINDOW)} FROM (SELECT unnest(range(a, b + 1, {window.step})) AS w FROM ({bounds}))"
+    )
+    keys = quoted_list((*over, *columns.id, WINDOW))
+    sized = f"JOIN sizes USING ({quoted_list(over)})" if over else "CROSS JOIN sizes"
+    con.execute(
+        f"CREATE VIEW completed AS FROM windowed UNION ALL BY NAME "
+        f"SELECT {keys}, {quoted(MEMBERS)}, {quoted(WINDOW)} AS {quoted(columns.time)} "
+        f"FROM roster {sized} CROSS JOIN ({windows}) "
+        f"LEFT JOIN (SELECT {keys}, count(*) AS present FROM windowed GROUP BY ALL) USING ({keys}), "
+        f"unnest(range({readings} - coalesce(present, 0)))"
+    )
+
+
+def _window_start(records: Records, window: Grid) -> str:
+    time = quoted(records.columns.time)
+    ticks = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
+    return _stamp(records, f"(CAST(floor(({ticks}) / {window.step}.0) AS BIGINT) * {window.step})")
+
+
+def _stamp(records: Records, ticks: str) -> str:
+    """SQL of a time from microseconds (or of a whole number), in the type of the time column."""
+    kind = records.types[records.columns.time]
+    if records.time_is_whole:
+        return f"CAST({ticks} AS {kind})"
+    zoned = " AT TIME ZONE 'UTC'" if "TIME ZONE" in kind else ""
+    return f"(make_timestamp({ticks}){zoned})" if zoned else f"make_timestamp({ticks})"
+
+
+def _read_roster(records: Records, path: Path, both: str) -> None:
+    """A public list of the individuals of each group."""
+    import duckdb
+
+    con = records.con
+    source = (
+        f"read_parquet({text(str(path))})" if path.suffix in (".parquet", ".pq") else f"read_csv({text(str(path))})"
+    )
+    try:
+        con.execute(f"CREATE TABLE roster AS SELECT DISTINCT {both} FROM {source}")
+        known = con.sql(f"SELECT count(*) FROM (SELECT DISTINCT {both} FROM {records.view} EXCEPT FROM roster)")
+        strangers = known.fetchall()[0][0]
+    except duckdb.Error:
+        raise InputError(f"roster: {path.name} cannot be read, or lacks one of the columns {both}") from None
+    if strangers:
+        raise InputError(f"roster: {strangers} individuals of the input are not in their group of {path.name}")

@@ -15,12 +15,12 @@ from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, Roster, VectorQuantization
 from reticent.redaction import RedactionPolicy
 from reticent.redaction.policy import say_model
-from reticent.switching import MallowsSwitch
+from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch
 
 Body = dict[str, Any]
 
 _REDACTIONS = {kind.mechanism: kind for kind in (RedactionPolicy,)}
-_SWITCHES = {kind.name: kind for kind in (MallowsSwitch,)}
+_SWITCHES = {kind.name: kind for kind in (FootruleSwitch, MallowsSwitch, RanSwitch)}
 
 
 def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:

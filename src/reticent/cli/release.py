@@ -90,8 +90,12 @@ def switch(
     output: opt.OUTPUT,
     window: Annotated[int, typer.Option("--window", help="Steps within which the order is protected.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
-    delta: Annotated[float, typer.Option("--delta", help="Largest δ; 0 looks ahead to the end of the series.")] = 0.0,
-    mechanism: Annotated[str, typer.Option("--mechanism", help="mallows.")] = "mallows",
+    delta: Annotated[
+        float | None, typer.Option("--delta", help="Largest δ allowed: 0 unless stated, or the release is refused.")
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help="auto (moves values least, δ = 0), footrule, mallows or ran.")
+    ] = "auto",
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,

@@ -19,7 +19,6 @@ from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
 from reticent.randomness import Source, secure_source
 from reticent.redaction import RedactionPolicy, markov_quilt
-from reticent.switching import MallowsSwitch
 from reticent.tables.aggregating import AggregateVerb, grouped
 from reticent.tables.grid import Grid
 from reticent.tables.models import Model, check_states, find_states, fit_all, fit_released, limit
@@ -28,7 +27,7 @@ from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
 from reticent.tables.reading import Columns, Reading, Records
 from reticent.tables.redacting import RedactVerb, Secrets
-from reticent.tables.switching import SwitchVerb
+from reticent.tables.switching import SwitchVerb, choose_switch
 
 __all__ = ["Private", "Reading", "Release", "aggregate", "fit", "quantize", "redact", "switch"]
 
@@ -80,8 +79,8 @@ def switch(
     *,
     window: int,
     epsilon: float,
-    delta: float = 0.0,
-    mechanism: str = "mallows",
+    delta: float | None = None,
+    mechanism: str = "auto",
     **options: Unpack[Options],
 ) -> Release:
     """Move the values of each series in time.
@@ -93,9 +92,10 @@ def switch(
         Steps (records) within which the order of values is protected.
     epsilon : float
         Nats.
-    delta : float
-        The largest δ allowed; 0 looks ahead to the end of the series.
-    mechanism : {"mallows"}
+    delta : float, optional
+        The largest δ allowed: 0 by default, and to be stated for a mechanism that cannot reach it.
+    mechanism : {"auto", "footrule", "mallows", "ran"}
+        "auto" moves values least among those with δ = 0.
     **options
         Columns, reading and output: see `Options`.
 
@@ -104,10 +104,8 @@ def switch(
     ArgumentError, InputError, RefusedError
         One sentence; nothing is left behind.
     """
-    if mechanism not in _SWITCHES:
-        raise ArgumentError(f"mechanism: must be one of {', '.join(_SWITCHES)}")
-    chosen = _SWITCHES[mechanism](window, epsilon, delta=delta)
-    asked = {"epsilon": float(epsilon), "delta": float(delta)}
+    chosen = choose_switch(mechanism, window, epsilon, delta)
+    asked = {"epsilon": float(epsilon), "delta": float(delta or 0.0)}
     return run(_job(table, options), lambda records: SwitchVerb(records, chosen, asked))
 
 
@@ -352,7 +350,6 @@ def fit(
         return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates)
 
 
-_SWITCHES = {"mallows": MallowsSwitch}
 _DESIGNS = {"quilt": markov_quilt}
 
 

@@ -19,8 +19,9 @@ _DATES = ("%d.%m.%Y", "%m.%d.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p", " %I:%M %p")
 FORMATS = tuple(date + clock for date in _DATES for clock in _CLOCKS)
 
-_OFFSET = r"(Z|[+-]\d{2}(:?\d{2})?)$"
-_CLOCK = r"\d{1,2}:\d{2}"
+_ISO = r"\s*\d{4,6}[-/]\d{1,2}[-/]\d{1,2}"
+_CLOCK = r"[T ]\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+_OFFSET = r"\s?(Z|UTC|[+-]\d{2}(:?\d{2})?)"
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,13 @@ class TimeFormat:
 def expression(column: str, format: str) -> str:
     """SQL that reads `column` in `format`, null where it does not fit."""
     name = quoted(column)
-    offset = f"regexp_matches({name}, '{_CLOCK}.*{_OFFSET}')"
-    match format:
+    match format:  # the whole text is matched: DuckDB's cast would also take 'infinity', or drop the name of a zone
         case "ISO 8601":
-            return f"CASE WHEN NOT {offset} THEN TRY_CAST({name} AS TIMESTAMP) END"
+            fits = f"regexp_full_match({name}, '{_ISO}({_CLOCK})?\\s*')"
+            return f"CASE WHEN {fits} THEN TRY_CAST(trim({name}) AS TIMESTAMP) END"
         case "ISO 8601 with offset":
-            return f"CASE WHEN {offset} THEN TRY_CAST({name} AS TIMESTAMPTZ) END"
+            fits = f"regexp_full_match({name}, '{_ISO}{_CLOCK}{_OFFSET}\\s*')"
+            return f"CASE WHEN {fits} THEN TRY_CAST(trim({name}) AS TIMESTAMPTZ) END"
         case "whole numbers":
             return f"CASE WHEN regexp_full_match({name}, '[+-]?\\d+') THEN TRY_CAST({name} AS BIGINT) END"
     return f"TRY_STRPTIME({name}, {text(format)})"

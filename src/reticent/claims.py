@@ -15,12 +15,12 @@ from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, Roster, VectorQuantization
 from reticent.redaction import RedactionPolicy
 from reticent.redaction.policy import say_model
-from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch
+from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, Switch
 
 Body = dict[str, Any]
 
 _REDACTIONS = {kind.mechanism: kind for kind in (RedactionPolicy,)}
-_SWITCHES = {kind.name: kind for kind in (FootruleSwitch, MallowsSwitch, RanSwitch)}
+_SWITCHES: dict[str, type[Switch]] = {kind.name: kind for kind in (FootruleSwitch, MallowsSwitch, RanSwitch)}
 
 
 def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
@@ -50,7 +50,7 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
 
 
 def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
-    switch = _SWITCHES[parameters["mechanism"]["mechanism"]].from_dict(parameters["mechanism"])
+    switch = switch_of(parameters)
     asked = parameters["asked"]
     guarantee = switch.guarantee
     return {
@@ -64,6 +64,11 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
             "No other release of the same series shows the order of its values.",
         ],
     }
+
+
+def switch_of(parameters: Mapping[str, Any]) -> Switch:
+    """The switch of a certificate."""
+    return _SWITCHES[parameters["mechanism"]["mechanism"]].from_dict(parameters["mechanism"])
 
 
 def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
@@ -158,4 +163,9 @@ _ORIGINS = {
 def redaction_from_dict(data: Mapping[str, Any], chains: list[Any]) -> Any:
     """The redaction mechanism of a certificate, where the chains are written once for all, from the epoch on."""
     own = [{**chain, "phase": chain["phase"] + data["phase"]} for chain in chains]
-    return _REDACTIONS[data["mechanism"]].from_dict({**data, "chains": own})
+    return redaction_of({**data, "chains": own})
+
+
+def redaction_of(data: Mapping[str, Any]) -> Any:
+    """The redaction mechanism that `to_dict` wrote."""
+    return _REDACTIONS[data["mechanism"]].from_dict(dict(data))

@@ -41,6 +41,7 @@ app.command("switch")(release.switch)
 app.command("quantize")(release.quantize)
 app.command("fit")(model.fit)
 app.command("verify")(inspect.verify)
+app.command("audit")(inspect.audit)
 
 
 def main() -> None:

@@ -1,9 +1,55 @@
-"""The HTML report of a release."""
+"""The HTML report of a release: one page that opens from disk, with no network and no script.
+
+The public report is a function of the certificate alone. The private one compares original and released, and says on
+every page that it must not leave the house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reticent.certificates import Certificate
+    from reticent.tables.pipeline import Pair
+
+__all__ = ["private_report", "public_report"]
 
 
-def public_report(certificate):
-    return ""
+def public_report(certificate: Certificate) -> str:
+    """The page that goes where the release goes.
+
+    Parameters
+    ----------
+    certificate : Certificate
+
+    Returns
+    -------
+    str
+        HTML. It holds nothing that the certificate does not.
+    """
+    from reticent.reports.page import render
+
+    return render(certificate)
 
 
-def private_report(certificate, pairs, plan):
-    return ""
+def private_report(certificate: Certificate, pairs: Sequence[Pair], plan: tuple[tuple[str, str], ...]) -> str:
+    """The page for the curator alone: what the public one says, then original and released beside each other.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    pairs : sequence of Pair
+        Series before and after; of the first few, the first thousand rows are drawn.
+    plan : tuple of (str, str)
+        How the input was understood.
+
+    Returns
+    -------
+    str
+        HTML. It shows private values.
+    """
+    from reticent.reports.comparison import compare
+    from reticent.reports.page import render
+
+    return render(certificate, compare(certificate, pairs), plan)

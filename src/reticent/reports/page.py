@@ -1,0 +1,44 @@
+"""Put the parts of a report on one page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reticent.reports import quantization, redaction, switching
+from reticent.reports.account import released
+
+if TYPE_CHECKING:
+    from reticent.certificates import Certificate
+    from reticent.reports.comparison import Comparison
+
+
+FAMILIES = {"redact": redaction, "switch": switching, "quantize": quantization}
+
+
+def render(
+    certificate: Certificate, comparisons: tuple[Comparison, ...] | None = None, plan: tuple[tuple[str, str], ...] = ()
+) -> str:
+    """The page; private where comparisons are given, even none.
+
+    Every text is escaped but the SVG, which vl-convert has escaped.
+    """
+    import jinja2
+
+    family: Any = FAMILIES[certificate.action]
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("reticent.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html.j2").render(
+        certificate=certificate,
+        account=family.account(certificate),
+        released=released(certificate),
+        figures=list(family.figures(certificate)),
+        private=comparisons is not None,
+        comparisons=comparisons or (),
+        plan=plan,
+    )
+    return page.encode("utf-8", "replace").decode()  # a lone surrogate in a name must not stop the release

@@ -116,3 +116,13 @@ def footrule_law(n: int, alpha: float, phi: float) -> Law:
         weights[order] = math.exp(alpha * cycles) * phi ** sum(abs(t - x) for t, x in enumerate(order))
     total = sum(weights.values())
     return {order: weight / total for order, weight in weights.items()}
+
+
+def sta_law(n: int, window: int, log_ratio: float) -> Law:
+    q = 1 / (math.exp(log_ratio) + window - 1)
+
+    def weigh(t: int, m: int, delay: int) -> float:
+        reach = min(window - 1 - delay, n - t - 1)
+        return 0.0 if m > reach else q if m else 1 - reach * q
+
+    return choices_law(n, window, weigh)

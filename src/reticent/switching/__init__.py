@@ -10,7 +10,9 @@ from reticent.switching.dispatch import Dispatch
 from reticent.switching.footrule import FootruleSwitch, auto_switch
 from reticent.switching.mallows import MallowsSwitch
 from reticent.switching.mechanism import Switch
+from reticent.switching.privacy.replay import replayed_guarantee
 from reticent.switching.ran_switch import RanSwitch, ideal_allocation
+from reticent.switching.sta_switch import StaSwitch
 
 __all__ = [
     "CostCounts",
@@ -20,9 +22,11 @@ __all__ = [
     "FootruleSwitch",
     "MallowsSwitch",
     "RanSwitch",
+    "StaSwitch",
     "Switch",
     "auto_switch",
     "compare",
     "ideal_allocation",
+    "replayed_guarantee",
     "switch_batch",
 ]

@@ -184,3 +184,58 @@ def ran_batch(
         done[index] = t == end
         if t < end:
             reset(order, start, end)
+
+
+@nb.njit(cache=True)
+def sta_series(
+    order: Indices,
+    t: int,
+    stop: int,
+    end: int,
+    words: Words,
+    w: int,
+    w_end: int,
+    window: int,
+    move: Any,
+    last: Any,
+) -> tuple[int, int]:
+    """StaSwitch: each later instant that the content may still be put off to by weight `move`, itself by the rest.
+
+    ``last`` is the total weight less one. The delay of the content is t less its origin, ``order[t]``.
+    """
+    while t < stop:
+        if w == w_end:
+            return t, w
+        u = words[w]
+        w += 1
+        if u > last:
+            continue
+        reach = min(window - 1 - (t - order[t]), end - t - 1)
+        if reach > 0 and u < move * np.uint64(reach):
+            place = t + 1 + np.int64(u // move)
+            order[t], order[place] = order[place], order[t]
+        t += 1
+    return t, w
+
+
+@nb.njit(cache=True)
+def sta_batch(
+    order: Indices,
+    offsets: Indices,
+    chosen: Indices,
+    words: Words,
+    word_offsets: Indices,
+    done: NDArray[np.bool_],
+    window: int,
+    move: Any,
+    last: Any,
+) -> None:
+    """`sta_series` for the series `chosen`, each with its own words."""
+    for index in range(chosen.size):
+        start, end = offsets[chosen[index]], offsets[chosen[index] + 1]
+        t, _ = sta_series(
+            order, start, end, end, words, word_offsets[index], word_offsets[index + 1], window, move, last
+        )
+        done[index] = t == end
+        if t < end:
+            reset(order, start, end)

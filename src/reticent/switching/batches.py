@@ -15,7 +15,9 @@ from reticent.switching.mechanism import Order, Switch
 _WORDS_AT_ONCE = 1 << 19
 
 
-def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any]) -> Order:
+def switch_batch(
+    switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any], *, accept_statistical: bool = False
+) -> Order:
     """Draw a permutation within each of many series.
 
     Parameters
@@ -28,12 +30,19 @@ def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequen
         The source of the job.
     ids : sequence, length series
         The identifier of each series.
+    accept_statistical : bool
+        As for `Switch.release`.
 
     Returns
     -------
     order : int64, shape (offsets[-1],)
         ``values[order]`` is the release; series i holds ``offsets[i] + switch.order(n_i, source.spawn(ids[i]))``.
+
+    Raises
+    ------
+    ArgumentError, RefusedError
     """
+    switch.check_accepted(accept_statistical)
     bounds = np.asarray(offsets, dtype=np.int64)
     if bounds.ndim != 1 or bounds.size == 0 or bounds[0] != 0 or np.any(np.diff(bounds) < 0):
         raise ArgumentError("offsets: must be a one-dimensional array that begins with 0 and never falls")

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.errors import ArgumentError
 from reticent.guarantees import TemporalGuarantee
 from reticent.switching.costs import Displacement
-from reticent.switching.mechanism import Sampler, Switch, check_number, check_order, check_window
+from reticent.switching.mechanism import Order, Sampler, Switch, check_number, check_order, check_window
 from reticent.switching.privacy import dominated_delta
 
 _WORD = 2**64
@@ -223,6 +223,16 @@ class MallowsSwitch(Switch):
         totals = np.cumsum(weights)
         limits = np.minimum(np.arange(n, 0, -1), reach)
         return float(np.sum(np.log(weights[ranks]) - np.log(totals[limits - 1])))
+
+    def exchange_losses(self, orders: Order, firsts: Order, seconds: Order) -> NDArray[np.float64]:
+        if self.window == 1:
+            return super().exchange_losses(orders, firsts, seconds)
+        from reticent.switching.privacy import _kernels as analysis
+
+        losses = np.empty((orders.shape[0], firsts.size))
+        reach = min(orders.shape[1], self.look_ahead or orders.shape[1])
+        analysis.mallows_losses(orders, np.log(self._law.weights(reach)), firsts, seconds, losses)
+        return losses
 
     def sampler(self) -> Sampler:
         from reticent.switching import _kernels

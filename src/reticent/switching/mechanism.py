@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reticent.errors import ArgumentError
+from reticent.errors import ArgumentError, RefusedError
 from reticent.guarantees import TemporalGuarantee
 from reticent.randomness import Source, Words, secure_source
 from reticent.switching.costs import Costs, Displacement
@@ -63,6 +63,19 @@ class Switch(ABC):
     window: int
 
     @property
+    def statistical(self) -> bool:
+        """True if the guarantee rests on simulation: a release then needs explicit acceptance."""
+        return False
+
+    def check_accepted(self, accept_statistical: bool) -> None:
+        """Refuse to release on a statistical guarantee that nobody accepted."""
+        if self.statistical and not accept_statistical:
+            raise RefusedError(
+                f"The guarantee of this {type(self).__name__} is a statistical bound, not an exact number; pass "
+                "accept_statistical=True to release with it, or use FootruleSwitch or MallowsSwitch"
+            )
+
+    @property
     @abstractmethod
     def guarantee(self) -> TemporalGuarantee:
         """What is promised at the mechanism's own window, for the machine's own probabilities, rounded up."""
@@ -96,6 +109,24 @@ class Switch(ABC):
             A permutation: the value released at instant t came from instant ``order[t]``.
         """
 
+    def exchange_losses(self, orders: Order, firsts: Order, seconds: Order) -> NDArray[np.float64]:
+        """ln Pr(σ)/Pr(τσ), shape (runs, pairs): how much more likely each release is than with two labels exchanged.
+
+        Parameters
+        ----------
+        orders : int64, shape (runs, n)
+            Releases that can be, one a row.
+        firsts, seconds : int64, shape (pairs,)
+            Labels i < j.
+        """
+        losses = np.empty((orders.shape[0], firsts.size))
+        for run, order in enumerate(orders):
+            own = self.log_probability(order)
+            for pair, (i, j) in enumerate(zip(firsts.tolist(), seconds.tolist(), strict=True)):
+                other = np.where(order == i, j, np.where(order == j, i, order))
+                losses[run, pair] = own - self.log_probability(other)
+        return losses
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The public parameters, for a certificate."""
@@ -123,7 +154,7 @@ class Switch(ABC):
         self.sampler().advance(order, 0, n, secure_source() if source is None else source)
         return order
 
-    def release(self, values: Any, source: Source | None = None) -> NDArray[Any]:
+    def release(self, values: Any, source: Source | None = None, *, accept_statistical: bool = False) -> NDArray[Any]:
         """The series rearranged: a new array of the same values.
 
         Parameters
@@ -132,7 +163,15 @@ class Switch(ABC):
             A missing value is a value like any other.
         source : Source, optional
             Fresh from the operating system if absent.
+        accept_statistical : bool
+            Accept a guarantee that rests on simulation (StaSwitch beyond k=5).
+
+        Raises
+        ------
+        RefusedError
+            If the guarantee is statistical and that was not accepted.
         """
+        self.check_accepted(accept_statistical)
         array = check_values(values)
         return array[self.order(array.shape[0], source)]
 

@@ -140,6 +140,15 @@ class FootruleSwitch(Switch):
             return -math.inf if moved else 0.0
         return self._alpha * cycles(order) + moved * math.log(self._phi2) / 2 - log_weight(self._tables, n)
 
+    def exchange_losses(self, orders: Order, firsts: Order, seconds: Order) -> NDArray[np.float64]:
+        if self.window == 1:
+            return super().exchange_losses(orders, firsts, seconds)
+        from reticent.switching.privacy import _kernels
+
+        losses = np.empty((orders.shape[0], firsts.size))
+        _kernels.footrule_losses(orders, self._alpha, math.log(self._phi2) / 2, firsts, seconds, losses)
+        return losses
+
     def sampler(self) -> Sampler:
         if self.window == 1:
             return MallowsSwitch(1, 0.0).sampler()

@@ -137,3 +137,168 @@ def endless_displacement(rate: float, farthest: int) -> Floats:
             total += term
         law[d] = -np.expm1(-rate) * total
     return law
+
+
+@nb.njit(cache=True)
+def stateful_log_probability(order: Indices, window: int, q: float) -> float:
+    """ln Pr of a release of StaSwitch, by replaying the choices; -inf where one of them cannot be made."""
+    n = order.size
+    content = np.arange(n)
+    place = np.arange(n)
+    total = 0.0
+    for t in range(n):
+        offset = place[order[t]] - t
+        reach = min(window - 1 - (t - content[t]), n - t - 1)
+        if offset < 0 or offset > reach:
+            return -np.inf
+        total += np.log(q if offset > 0 else 1 - reach * q)
+        other = content[t]
+        content[t + offset] = other
+        place[other] = t + offset
+    return total
+
+
+@nb.njit(cache=True)
+def stateful_losses(
+    words: NDArray[np.uint64],
+    n: int,
+    window: int,
+    move: np.uint64,
+    last: np.uint64,
+    q: float,
+    firsts: Indices,
+    seconds: Indices,
+    losses: Floats,
+) -> None:
+    """Privacy loss ln Pr(σ)/Pr(τσ) of every pair, for as many drawn releases σ of n records as `losses` has rows.
+
+    The joint replay of `privacy.stateful`, with A drawn once for all pairs. No word is used twice: a run takes up to n
+    words, and words of `last` or more count as the largest choice that is allowed, which has the same effect as
+    staying (their probability is below 2^-58).
+    """
+    k = window
+    content = np.empty(n + k, dtype=np.int64)
+    offsets = np.empty(n, dtype=np.int64)
+    late = np.empty(n, dtype=np.int64)
+    w = 0
+    for run in range(losses.shape[0]):
+        for t in range(n + k):
+            content[t] = t
+        for t in range(n):
+            late[t] = t - content[t]
+            reach = min(k - 1 - late[t], n - t - 1)
+            u = words[w]
+            w += 1
+            offsets[t] = 0
+            if reach > 0 and u < move * np.uint64(reach) and u <= last:
+                offsets[t] = 1 + np.int64(u // move)
+                content[t + offsets[t]] = content[t]
+        for pair in range(firsts.size):
+            u, v = firsts[pair], seconds[pair]  # places
+            late_u, late_v, a_u, a_v = 0, 0, 0, 0  # delays there, in B and in A
+            loss = 0.0
+            t = max(0, u - k + 1)
+            while t < n:
+                offset = offsets[t]
+                reach_a = min(k - 1 - late[t], n - t - 1)
+                here_b = late_u if u == t else late_v if v == t else late[t]
+                reach_b = min(k - 1 - here_b, n - t - 1)
+                place = t + offset
+                found = v if place == u else u if place == v else place
+                if found - t > reach_b:
+                    loss = np.inf
+                    break
+                share_a = q if offset > 0 else 1 - reach_a * q
+                share_b = q if found > t else 1 - reach_b * q
+                if share_a != share_b:
+                    loss += np.log(share_a / share_b)
+                if u == v:
+                    if place == u:
+                        break
+                    if u == t:
+                        u = v = place
+                        late_u = late_v = here_b + offset
+                elif u == t or v == t:
+                    other = v if u == t else u
+                    if place in (t, other):
+                        late_other = late_v if u == t else late_u
+                        in_b = here_b + other - t if place == t else late_other
+                        in_a = late[t] + offset if place == other else (a_v if u == t else a_u)
+                        if in_a == in_b:
+                            break
+                        u = v = other
+                        late_u = late_v = in_b
+                        a_u = a_v = in_a
+                    elif u == t:
+                        u = place
+                        late_u = here_b + offset
+                        a_u = late[t] + offset
+                    else:
+                        v = place
+                        late_v = here_b + offset
+                        a_v = late[t] + offset
+                elif place == u:
+                    late_v = late[t] + v - t
+                    a_u = late[t] + offset
+                elif place == v:
+                    late_u = late[t] + u - t
+                    a_v = late[t] + offset
+                t += 1
+            losses[run, pair] = loss
+
+
+@nb.njit(cache=True)
+def mallows_losses(orders: Indices, log_weights: Floats, firsts: Indices, seconds: Indices, losses: Floats) -> None:
+    """ln Pr(σ)/Pr(τσ) of MallowsSwitch for the exchange of i and j: only the ranks between their two releases change.
+
+    If i goes first, at s, and j at u: i's rank grows by one and by the values between i and j that still wait, that of
+    each of those released meanwhile by one, and j's falls by those left. The other way round, the reverse.
+    """
+    runs, n = orders.shape
+    reach = log_weights.size
+    slot = np.empty(n, dtype=np.int64)
+    for run in range(runs):
+        ranks = buffer_ranks(orders[run], reach)
+        for t in range(n):
+            slot[orders[run, t]] = t
+        for pair in range(firsts.size):
+            i, j = firsts[pair], seconds[pair]
+            early, late = min(slot[i], slot[j]), max(slot[i], slot[j])
+            sign = 1 if slot[i] < slot[j] else -1
+            waiting_early, waiting_late = 0, 0
+            loss = 0.0
+            for x in range(i + 1, j):
+                if slot[x] > late:
+                    waiting_late += 1
+                if slot[x] > early:
+                    waiting_early += 1
+                    if slot[x] < late:
+                        rank = ranks[slot[x]]
+                        loss += np.inf if rank + sign >= reach else log_weights[rank] - log_weights[rank + sign]
+            rank = ranks[early] + sign * (1 + waiting_early)
+            loss += np.inf if rank >= reach else log_weights[ranks[early]] - log_weights[rank]
+            rank = ranks[late] - sign * waiting_late
+            loss += np.inf if rank >= reach else log_weights[ranks[late]] - log_weights[rank]
+            losses[run, pair] = loss
+
+
+@nb.njit(cache=True)
+def footrule_losses(
+    orders: Indices, alpha: float, log_phi: float, firsts: Indices, seconds: Indices, losses: Floats
+) -> None:
+    """ln Pr(σ)/Pr(τσ) of FootruleSwitch: an exchange splits the cycle that holds both labels, or joins their two."""
+    runs, n = orders.shape
+    slot = np.empty(n, dtype=np.int64)
+    cycle = np.empty(n, dtype=np.int64)
+    for run in range(runs):
+        cycle[:] = -1
+        for t in range(n):
+            slot[orders[run, t]] = t
+            place = t
+            while cycle[place] < 0:
+                cycle[place] = t
+                place = orders[run, place]
+        for pair in range(firsts.size):
+            i, j = firsts[pair], seconds[pair]
+            moved = abs(slot[i] - i) + abs(slot[j] - j) - abs(slot[j] - i) - abs(slot[i] - j)
+            losses[run, pair] = log_phi * moved + (-alpha if cycle[i] == cycle[j] else alpha)

@@ -84,3 +84,34 @@ def random_policy(rng: np.random.Generator, n: int, size: int, secrets: Sequence
     for first, last in secrets:
         r[first : last + 1] = 1.0
     return r
+
+
+def sequential_law(mechanism: rt.redaction.SequentialRedaction) -> Law:
+    """Output law of a sequential redaction, given the records: each walk on its own."""
+
+    def law(values: Pattern) -> dict[Pattern, float]:
+        out = {(HIDDEN,) * len(values): 1.0}
+        for walk in mechanism.walks:
+            x = values[walk.start]
+            closed = 1.0
+            shown: dict[int, float] = {0: 0.0}  # first release at this distance
+            for distance in range(1, walk.count + 1):
+                if distance < len(walk.release) and walk.present[distance]:
+                    share = walk.release[distance, x, values[walk.start + walk.direction * distance]]
+                    shown[distance] = closed * share
+                    closed *= 1 - share
+            shown[0] = closed
+            new: dict[Pattern, float] = defaultdict(float)
+            for seen, probability in out.items():
+                for first, share in shown.items():
+                    if share > 0:
+                        pattern = list(seen)
+                        for distance in range(first, walk.count + 1) if first else ():
+                            if walk.present[distance]:
+                                t = walk.start + walk.direction * distance
+                                pattern[t] = values[t]
+                        new[tuple(pattern)] += probability * share
+            out = dict(new)
+        return out
+
+    return law

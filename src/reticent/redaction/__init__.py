@@ -17,11 +17,13 @@ from reticent.redaction.markov_quilt import (
 )
 from reticent.redaction.policy import RecordPolicy, RedactionPolicy
 from reticent.redaction.release import redact_batch
+from reticent.redaction.sequential import SequentialRedaction, sequential_redaction
 from reticent.redaction.three_region import published_utility, three_region, three_region_gain
 
 __all__ = [
     "RecordPolicy",
     "RedactionPolicy",
+    "SequentialRedaction",
     "binary_delta_star",
     "binary_influence",
     "data_independent_bound",
@@ -35,6 +37,7 @@ __all__ = [
     "quilt_influence",
     "redact_batch",
     "regions",
+    "sequential_redaction",
     "three_region",
     "three_region_gain",
 ]

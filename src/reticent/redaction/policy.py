@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reticent.errors import ArgumentError
+from reticent.errors import ArgumentError, RefusedError
 from reticent.guarantees import PufferfishGuarantee
 from reticent.markov import MarkovChain
 from reticent.randomness import Source, secure_source
@@ -143,6 +143,24 @@ class RedactionPolicy:
         """Records for which a word is drawn: those whose fate is not certain, shape (n,)."""
         return np.asarray(((self.probabilities > 0) & (self.probabilities < 1)).any(axis=1))
 
+    @property
+    def word_count(self) -> int:
+        """Random words that each release uses, whatever the values."""
+        return int(self.drawn.sum())
+
+    def draw(
+        self,
+        codes: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        words: NDArray[np.uint64],
+        first_words: NDArray[np.int64],
+        mask: Bools,
+    ) -> None:
+        """Draw the series that begin at ``codes[starts]``; `mask` becomes True where a record is withheld."""
+        from reticent.redaction import kernels
+
+        kernels.draw(codes, starts, self.probabilities, self.drawn, words, first_words, mask)
+
     def release(self, states: Iterable[Any], source: Source | None = None) -> np.ma.MaskedArray[Any, Any]:
         """Release a series.
 
@@ -178,10 +196,13 @@ class RedactionPolicy:
         ------
         ArgumentError
             Another chain, length or secret.
+        RefusedError
+            Anything but a local policy.
         """
         if not isinstance(other, RedactionPolicy):
-            raise ArgumentError(
-                "other: only local policies compose; a sequential redaction is drawn once a series and returned again"
+            raise RefusedError(
+                "other: only local policies compose; a sequential redaction is drawn once for each series and returned "
+                "again"
             )
         if (self.chains, self.n, self.private) != (other.chains, other.n, other.private):
             raise ArgumentError("other: two policies compose if they have the same chains, records and secrets")

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, RefusedError
+from reticent.markov import MarkovChain
 from reticent.randomness import Source
 from reticent.redaction.leakage import TOLERANCE
-
-if TYPE_CHECKING:
-    from reticent.redaction.policy import RedactionPolicy
 
 Codes = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def release_one(mechanism: RedactionPolicy, states: Iterable[Any], source: Source) -> Bools:
+class Mechanism(Protocol):
+    """What a redaction mechanism has to tell, for a release."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def chain(self) -> MarkovChain: ...
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]: ...
+    @property
+    def epsilon(self) -> float | None: ...
+    @property
+    def certain(self) -> Bools: ...
+    @property
+    def word_count(self) -> int: ...
+    def leakage(self) -> float: ...
+    def draw(self, codes: Codes, starts: Codes, words: NDArray[np.uint64], first_words: Codes, mask: Bools) -> None: ...
+
+
+def release_one(mechanism: Mechanism, states: Iterable[Any], source: Source) -> Bools:
     """Which records of one series are withheld, shape (n,)."""
     codes = mechanism.chain.encode(states)
     if codes.size != mechanism.n:
@@ -27,13 +44,12 @@ def release_one(mechanism: RedactionPolicy, states: Iterable[Any], source: Sourc
     start = np.zeros(1, dtype=np.int64)
     check(mechanism, codes, start)
     mask = np.empty(codes.size, dtype=np.bool_)
-    words = source.words(int(mechanism.drawn.sum()))
-    _draw(mechanism, codes, start, words, start, mask)
+    mechanism.draw(codes, start, source.words(mechanism.word_count), start, mask)
     return mask
 
 
 def redact_batch(
-    mechanisms: Sequence[RedactionPolicy],
+    mechanisms: Sequence[Mechanism],
     which: NDArray[np.int64],
     codes: Codes,
     offsets: NDArray[np.int64],
@@ -44,7 +60,7 @@ def redact_batch(
 
     Parameters
     ----------
-    mechanisms : sequence of policies
+    mechanisms : sequence of policies or sequential redactions
         One for each geometry.
     which : int64, shape (m,)
         The mechanism of each series.
@@ -80,30 +96,17 @@ def redact_batch(
         check(mechanism, codes, offsets[members])
     mask = np.zeros(codes.size, dtype=np.bool_)
     for mechanism, members in zip(mechanisms, groups, strict=True):
-        count = int(mechanism.drawn.sum())
+        count = mechanism.word_count
         if count:
             tags = [source.tag(ids[i]) for i in members]
             words, first = source.batch(tags, np.full(members.size, count, dtype=np.int64))
         else:
             words, first = np.empty(0, dtype=np.uint64), np.zeros(members.size + 1, dtype=np.int64)
-        _draw(mechanism, codes, offsets[members], words, first[:-1], mask)
+        mechanism.draw(codes, offsets[members], words, first[:-1], mask)
     return mask
 
 
-def _draw(
-    mechanism: RedactionPolicy,
-    codes: Codes,
-    starts: NDArray[np.int64],
-    words: NDArray[np.uint64],
-    first_words: NDArray[np.int64],
-    mask: Bools,
-) -> None:
-    from reticent.redaction import kernels
-
-    kernels.draw(codes, starts, mechanism.probabilities, mechanism.drawn, words, first_words, mask)
-
-
-def check(mechanism: RedactionPolicy, codes: Codes, starts: NDArray[np.int64]) -> None:
+def check(mechanism: Mechanism, codes: Codes, starts: NDArray[np.int64]) -> None:
     """Refuse series that the mechanism was not analysed for, before anything is drawn.
 
     Raises

@@ -1,0 +1,270 @@
+"""Compiled loops of the sequential redaction: its law, its exact analysis, its draw."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.redaction.kernels import SMALLEST, advance, raise_to, rounding, unbounded
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+GRID = 18446744073709551616.0  # 2^64: release probabilities are multiples of its inverse
+RAREST = 2.0**-20  # a release less likely than this is given up: its rounding would be felt
+NOTHING = 2.0**-50  # the walk ends where less than this has not yet released
+
+
+@numba.njit(cache=True)
+def carry(
+    steps: Floats, origin: int, start: int, direction: int, live: Bools, present: Bools, targets: Floats, epsilon: float
+) -> tuple[Floats, Floats, Floats]:
+    """Walk outward from a secret, releasing as much as ε and the targets allow.
+
+    Parameters
+    ----------
+    steps, origin, start, direction, live
+        As for `redaction.kernels.walk`.
+    present : (m + 1,) bool
+        Whether the record at each distance can be released.
+    targets : (m + 1, s, s)
+        Bounds on B; infinite for the greedy law.
+
+    Returns
+    -------
+    release : (m + 1, s, s)
+        ``[t, x, v]``: probability of the first release at distance t, given the secret x, the value v and that nothing
+        has been released yet; multiples of 2^-64.
+    first : (m + 1, s, s)
+        The law B of the first release.
+    rest : (s, s)
+        C at the end: nothing released, by the last value.
+    """
+    size = steps.shape[1]
+    period = steps.shape[0]
+    count = present.size - 1
+    release = np.zeros((count + 1, size, size))
+    first = np.zeros((count + 1, size, size))
+    rows, other = np.zeros((size, size)), np.zeros((size, size))
+    for x in range(size):
+        if live[x]:
+            rows[x, x] = 1.0
+    factor = 1.0 if epsilon == 0.0 else math.exp(epsilon)
+    walking = True
+    for distance in range(1, count + 1):
+        t = start + direction * (distance - 1)
+        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
+        rows, other = other, rows
+        if not present[distance] or not walking:
+            continue
+        excess = surplus(rows, live) if epsilon == 0.0 else np.zeros(size)
+        for v in range(size):
+            low = np.inf
+            for x in range(size):
+                if live[x]:
+                    wanted = min(rows[x, v], targets[distance, x, v])
+                    low = min(low, rows[x, v] * grid_share(wanted, rows[x, v]))
+            fine = low > 0.0
+            for x in range(size):
+                if live[x] and fine:
+                    most = factor * low * (1.0 + excess[x])
+                    share = grid_share(min(rows[x, v], targets[distance, x, v], most), rows[x, v])
+                    release[distance, x, v] = share
+                    if share < RAREST:
+                        fine = False
+            for x in range(size):
+                if not fine:
+                    release[distance, x, v] = 0.0
+                first[distance, x, v] = rows[x, v] * release[distance, x, v]
+                rows[x, v] *= 1.0 - release[distance, x, v]
+        if rows.sum(axis=1).max() < NOTHING:
+            walking = False
+    return release, first, rows
+
+
+@numba.njit(cache=True)
+def surplus(rows: Floats, live: Bools) -> Floats:
+    """How much more than the least, relatively, each secret has to release at ε = 0 so that all keep the same mass.
+
+    Without rounding nothing. But a difference of 1e-16 stays while the masses fade, and would in the end be seen.
+    """
+    size = rows.shape[0]
+    lows = np.full(size, np.inf)
+    totals = rows.sum(axis=1)
+    least = np.inf
+    for x in range(size):
+        if live[x]:
+            lows = np.minimum(lows, rows[x])
+            least = min(least, totals[x])
+    out = np.zeros(size)
+    for x in range(size):
+        over = totals[x] - least
+        if live[x] and over > 0.0:
+            shared = 0.0
+            for v in range(size):
+                if rows[x, v] - lows[v] > over:
+                    shared += lows[v]
+            if shared > 0.0:
+                out[x] = over / shared
+    return out
+
+
+@numba.njit(cache=True)
+def first_release(steps: Floats, origin: int, start: int, direction: int, live: Bools, release: Floats) -> Floats:
+    """The law B of the first release under a given walk, shape of `release`."""
+    size = steps.shape[1]
+    period = steps.shape[0]
+    first = np.zeros_like(release)
+    rows, other = np.zeros((size, size)), np.zeros((size, size))
+    for x in range(size):
+        if live[x]:
+            rows[x, x] = 1.0
+    for distance in range(1, release.shape[0]):
+        t = start + direction * (distance - 1)
+        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
+        rows, other = other, rows
+        first[distance] = rows * release[distance]
+        rows *= 1.0 - release[distance]
+    return first
+
+
+@numba.njit(cache=True)
+def hops(steps: Floats, origin: int, start: int, direction: int, live: Bools, places: Ints, count: int) -> Floats:
+    """Laws from each of some distances to the next, the first from the secret, the last to ``count + 1``."""
+    size = steps.shape[1]
+    period = steps.shape[0]
+    out = np.zeros((places.size + 1, size, size))
+    everywhere = np.ones(size, dtype=np.bool_)
+    rows, other = np.eye(size), np.zeros((size, size))
+    done = 0
+    for distance in range(1, count + 2):
+        t = start + direction * (distance - 1)
+        advance(rows, steps[(origin + min(t, t + direction)) % period], everywhere, other)
+        rows, other = other, rows
+        if distance == count + 1 or (done < places.size and distance == places[done]):
+            out[done] = rows
+            rows = np.eye(size)
+            done += 1
+    return out
+
+
+@numba.njit(cache=True)
+def grid_share(part: float, whole: float) -> float:
+    """``part / whole`` rounded down to a multiple of 2^-64; 0 for an empty whole."""
+    if whole <= 0.0:
+        return 0.0
+    if part >= whole:
+        return 1.0
+    return np.floor(part / whole * GRID) / GRID
+
+
+@numba.njit(cache=True)
+def seen(
+    steps: Floats,
+    origin: int,
+    start: int,
+    direction: int,
+    count: int,
+    live: Bools,
+    release: Floats,
+    joined: bool,
+    link: Floats,
+    linked: Bools,
+) -> Floats:
+    """Largest log-likelihood ratio of what a walk shows, between values of a secret (s, s); rounded up.
+
+    Parameters
+    ----------
+    release : (h + 1, s, s)
+        The walk's law; nothing is released beyond distance h < count + 1 unless something was released before.
+    joined : bool
+        The record at distance count + 1 exists, and may be seen; otherwise the series ends.
+    link : (s, s)
+        Pr(value at the walk's start | value of the secret): the identity for the walk's own secret.
+    linked : (s,) bool
+        Values of positive probability of the secret.
+    """
+    size = steps.shape[1]
+    period = steps.shape[0]
+    best = np.zeros((size, size))
+    rows, other = np.zeros((size, size)), np.zeros((size, size))
+    for x in range(size):
+        if live[x]:
+            rows[x, x] = 1.0
+    logs = np.empty(size)
+    event = np.empty(size)
+    reach = count + 1 if joined else min(count, release.shape[0] - 1)
+    for distance in range(1, reach + 1):
+        t = start + direction * (distance - 1)
+        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
+        rows, other = other, rows
+        last = distance == count + 1
+        if not last and distance >= release.shape[0]:
+            continue
+        for v in range(size):
+            for x in range(size):
+                event[x] = rows[x, v] * (1.0 if last else release[distance, x, v])
+            if not log_rows(link, event, logs):
+                return unbounded(linked)
+            raise_to(best, logs, linked, rounding(size, distance + 1))
+            if not last:
+                for x in range(size):
+                    rows[x, v] *= 1.0 - release[distance, x, v]
+    if not joined and count > 0:
+        for x in range(size):
+            event[x] = rows[x].sum()
+        if not log_rows(link, event, logs):
+            return unbounded(linked)
+        raise_to(best, logs, linked, rounding(size, reach + 1))
+    return best
+
+
+@numba.njit(cache=True)
+def log_rows(link: Floats, event: Floats, logs: Floats) -> bool:
+    """``logs = log(link @ event)``; False where floating point can no longer tell a term from zero."""
+    for x in range(link.shape[0]):
+        total = 0.0
+        for y in range(link.shape[1]):
+            if 0.0 < event[y] < SMALLEST:
+                return False
+            total += link[x, y] * event[y]
+        logs[x] = math.log(total) if total > 0.0 else -np.inf
+    return True
+
+
+@numba.njit(cache=True)
+def draw(
+    codes: Ints,
+    starts: Ints,
+    ends: Ints,
+    start: int,
+    direction: int,
+    present: Bools,
+    release: Floats,
+    drawn: Bools,
+    words: NDArray[np.uint64],
+    first_words: Ints,
+    mask: Bools,
+) -> None:
+    """One walk of many series: ``mask`` becomes False where a record is released.
+
+    `ends[k]` is the value of the secret's end in series k; one word is used for each distance in `drawn`, from
+    ``words[first_words[k]]`` on.
+    """
+    for k in range(starts.size):
+        x = ends[k]
+        w = first_words[k]
+        open_ = False
+        for distance in range(1, present.size):
+            t = starts[k] + start + direction * distance
+            if not open_ and distance < release.shape[0] and present[distance]:
+                share = release[distance, x, codes[t]]
+                open_ = share >= 1.0 or (share > 0.0 and words[w] < np.uint64(share * GRID))
+            if distance < release.shape[0] and drawn[distance]:
+                w += 1
+            if open_ and present[distance]:
+                mask[t] = False

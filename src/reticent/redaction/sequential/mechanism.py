@@ -1,0 +1,232 @@
+"""The sequential redaction: one curator, who holds the whole series, walks outward from the secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import ArgumentError, RefusedError
+from reticent.guarantees import PufferfishGuarantee
+from reticent.markov import MarkovChain
+from reticent.randomness import Source, secure_source
+from reticent.redaction.leakage import (
+    Bools,
+    Private,
+    Secret,
+    as_epsilon,
+    as_records,
+    as_secrets,
+    covered,
+    possible_ends,
+    runs,
+)
+from reticent.redaction.policy import say_model, say_secrets
+from reticent.redaction.release import masked, release_one
+from reticent.redaction.sequential.impute import fill
+from reticent.redaction.sequential.walks import LEFT, RIGHT, Walk
+
+Ints = NDArray[np.int64]
+
+ONCE = (
+    "a sequential redaction is drawn once for each series and returned again; drawn twice, or beside another release "
+    "of the same records, it has no bound"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialRedaction:
+    """Walks outward from clusters of secrets, each with its own law of the first release.
+
+    Made by `sequential_redaction`. Same methods as a `RedactionPolicy`, except that it neither composes nor divides
+    among individuals: it needs the whole series, and may be drawn once.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+        One chain: the guarantee cannot be asked for over several.
+    n : int
+    private : secrets, as for `RedactionPolicy`
+    walks : sequence of Walk
+        Two for each cluster of secrets without a release between them; records in no walk are withheld.
+    missing : sequence of int
+    epsilon : float, optional
+        What was asked for: nothing is released if the exact leakage is above it (by more than 1e-9).
+    """
+
+    mechanism: ClassVar[str] = "sequential_redaction"
+
+    chain: MarkovChain
+    n: int
+    private: tuple[Secret, ...]
+    walks: tuple[Walk, ...]
+    missing: tuple[int, ...]
+    epsilon: float | None
+
+    def __init__(
+        self,
+        chain: MarkovChain,
+        n: int,
+        private: Private,
+        walks: Sequence[Walk],
+        missing: Sequence[int] | NDArray[Any] = (),
+        epsilon: float | None = None,
+    ) -> None:
+        secrets = as_secrets(private, n)
+        hidden = covered(secrets, n)
+        gaps = tuple(t for t in as_records(missing, n) if not hidden[t])
+        taken = hidden.copy()
+        for walk in walks:
+            if walk.count and (walk.places.min() < 0 or walk.places.max() >= n or taken[walk.places].any()):
+                raise ArgumentError("walks: a walk leaves the series, enters a secret, or meets another walk")
+            taken[walk.places] = True
+        for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", tuple(walks))):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "missing", gaps)
+        object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
+
+    @property
+    def chains(self) -> tuple[MarkovChain, ...]:
+        """The one chain, as for a policy."""
+        return (self.chain,)
+
+    @cached_property
+    def leakages(self) -> tuple[float, ...]:
+        """Exact leakage about each secret, in nats, with everything that is seen on either side of it.
+
+        A secret inside a cluster is seen through the walks of the cluster's ends: their law is carried back to it along
+        the chain.
+        """
+        from reticent.redaction import kernels
+
+        found = []
+        for secret in self.private:
+            left = max((w for w in self.walks if w.direction == LEFT and w.start <= secret[0]), key=lambda w: w.start)
+            right = min((w for w in self.walks if w.direction == RIGHT and w.start >= secret[1]), key=lambda w: w.start)
+            seen = left.seen(self.chain, secret), right.seen(self.chain, secret)
+            found.append(float(kernels.combine(*seen, possible_ends(self.chain, secret))))
+        return tuple(found)
+
+    def leakage(self) -> float:
+        """Exact leakage in nats: the largest over the secrets."""
+        return max(self.leakages)
+
+    def utility(self) -> float:
+        """Expected fraction of records that are released."""
+        return sum(walk.expected(self.chain) for walk in self.walks) / self.n
+
+    @property
+    def guarantee(self) -> PufferfishGuarantee:
+        """What is promised: the leakage as recomputed."""
+        return PufferfishGuarantee(self.leakage(), say_secrets(self.private), say_model(self.chains))
+
+    @cached_property
+    def certain(self) -> Bools:
+        """Records that are withheld whatever the values, so that they may be missing: shape (n,)."""
+        mask = np.ones(self.n, dtype=np.bool_)
+        for walk in self.walks:
+            mask[walk.places[walk.silent :]] = False
+        mask[list(self.missing)] = True
+        return mask
+
+    @cached_property
+    def word_count(self) -> int:
+        """Random words that each release uses, whatever the values."""
+        return sum(1 + int(walk.drawn.sum()) for walk in self.walks)
+
+    def draw(self, codes: Ints, starts: Ints, words: NDArray[np.uint64], first_words: Ints, mask: Bools) -> None:
+        """Draw the series that begin at ``codes[starts]``; `mask` becomes True where a record is withheld.
+
+        The first word of each walk draws its secret's value where that is missing in the data, given all that is known
+        (so that a missing secret shows as any other).
+        """
+        from reticent.redaction.sequential import kernels
+
+        for base in starts:
+            mask[base : base + self.n] = True
+        ends = fill(self.chain, self.n, codes, starts, [w.start for w in self.walks], self._first(words, first_words))
+        used = 0
+        for walk, values in zip(self.walks, ends, strict=True):
+            kernels.draw(
+                codes,
+                starts,
+                values,
+                walk.start,
+                walk.direction,
+                walk.present,
+                walk.release,
+                walk.drawn,
+                words,
+                first_words + used + 1,
+                mask,
+            )
+            used += 1 + int(walk.drawn.sum())
+
+    def _first(self, words: NDArray[np.uint64], first_words: Ints) -> NDArray[np.uint64]:
+        """The first word of each walk in each series, shape (walks, series)."""
+        counts = [1 + int(walk.drawn.sum()) for walk in self.walks]
+        return words[np.cumsum([0, *counts[:-1]])[:, None] + first_words[None, :]]
+
+    def release(self, states: Iterable[Any], source: Source | None = None) -> np.ma.MaskedArray[Any, Any]:
+        """Release a series, **once**: see `RedactionPolicy.release`."""
+        return masked(states, release_one(self, states, secure_source() if source is None else source))
+
+    def composed(self, other: Any) -> NoReturn:
+        """Refused."""
+        raise RefusedError(f"other: {ONCE}")
+
+    def for_record(self, t: int) -> NoReturn:
+        """Refused."""
+        raise RefusedError("t: a sequential redaction needs the whole series; an individual can run a local policy")
+
+    def describe(self) -> str:
+        """What the mechanism does and promises, in a few sentences."""
+        return (
+            f"A sequential redaction of {self.n:,} records by one curator, outward from the secrets: "
+            f"{self.utility():.4%} are expected to be released; {ONCE}. {self.guarantee.describe()}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public parameters only, as plain values."""
+        gone = np.zeros(self.n, dtype=np.bool_)
+        gone[list(self.missing)] = True
+        return {
+            "mechanism": self.mechanism,
+            "chains": [self.chain.to_dict()],
+            "n": self.n,
+            "epsilon": self.epsilon,
+            "private": [list(secret) for secret in self.private],
+            "missing": [list(run) for run in runs(gone)],
+            "walks": [walk.to_dict() for walk in self.walks],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SequentialRedaction:
+        """The mechanism that `to_dict` wrote, exactly."""
+        if data.get("mechanism") != cls.mechanism:
+            raise ArgumentError(f"mechanism: this is not a {cls.mechanism}")
+        chain, n = MarkovChain.from_dict(data["chains"][0]), int(data["n"])
+        missing = covered([(first, last) for first, last in data["missing"]], n)
+        walks = [Walk.from_dict(walk, chain.size, missing) for walk in data["walks"]]
+        secrets = [(first, last) for first, last in data["private"]]
+        return cls(chain, n, secrets, walks, np.flatnonzero(missing), data["epsilon"])
+
+    def to_json(self) -> str:
+        """`to_dict` as strict JSON."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> SequentialRedaction:
+        """The mechanism that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SequentialRedaction) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.chain, self.n, self.private, self.missing, self.epsilon))

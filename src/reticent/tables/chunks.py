@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, InputError
 from reticent.tables.reading import Columns, Records
+from reticent.tables.restoring import restored
 from reticent.tables.sql import quoted, quoted_list
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def chunks(
         count += batch.num_rows
         if count < enough:
             continue
-        table = pa.Table.from_batches(waiting).combine_chunks()
+        table = restored(pa.Table.from_batches(waiting).combine_chunks(), records.schema)
         offsets = series_offsets(table, columns.id)
         cut = int(offsets[-2])
         if cut:
@@ -92,7 +93,7 @@ def chunks(
         rest = table.slice(cut)
         waiting, count = rest.to_batches(), rest.num_rows
         enough = max(rows, 2 * count)  # a long series is looked at again only when it has doubled
-    table = pa.Table.from_batches(waiting).combine_chunks()
+    table = restored(pa.Table.from_batches(waiting).combine_chunks(), records.schema)
     yield _chunk(table, series_offsets(table, columns.id), columns, duplicates)
 
 

@@ -127,9 +127,23 @@ def first_lines(path: Path, format: Format, encoding: str, most: int = 50) -> li
         raise InputError(f"input: {path.name} is damaged ({format.compression} data end too early)") from None
 
 
+def rows_of(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
+    """The fields of each row that has any.
+
+    Raises
+    ------
+    InputError
+        A field of more than 131,072 characters, which quotes that do not close can make.
+    """
+    try:
+        return [row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row]
+    except csv.Error:
+        raise InputError("input: a field of the first rows is too long; do all quotes close?") from None
+
+
 def header_of(lines: list[str], delimiter: str, quote: str) -> tuple[list[str], list[str] | None]:
     """Header fields and the fields of the first row that has any."""
-    rows = [row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row]
+    rows = rows_of(lines, delimiter, quote)
     return rows[0], rows[1] if len(rows) > 1 else None
 
 

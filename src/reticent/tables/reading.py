@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, InputError
-from reticent.tables.formats import Format, first_lines, format_of_file, header_of, open_bytes
+from reticent.tables.delimited import Reading, open_csv, text_expression, with_one_line_end
+from reticent.tables.formats import Format, format_of_file
 from reticent.tables.sql import quoted, text
-from reticent.tables.times import find_format, first_misfit
+from reticent.tables.times import find_format
 
 if TYPE_CHECKING:
     import duckdb
-
-NULLS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
-ROW_NAME = "(row name)"
+    import pyarrow as pa
 
 _TEMPORAL = ("TIMESTAMP", "DATE")
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
 _NUMBERS = (*_WHOLE, "FLOAT", "DOUBLE", "DECIMAL")
+_UNREAD = ("decimal256", "duration")  # DuckDB would read them as something else
 _VALUES = (*_NUMBERS, *_TEMPORAL, "VARCHAR", "BOOLEAN", "TIME")
 
 
@@ -61,19 +61,6 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Options that overrule how a file is understood; None leaves it to be found."""
-
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str = "utf-8"
-    time_format: str | None = None
-    time_zone: str | None = None
-    nulls: tuple[str, ...] = NULLS
-    row_names: bool = False
-
-
-@dataclass(frozen=True)
 class Records:
     """A typed view of the input: the columns of `columns`, by their own names."""
 
@@ -84,6 +71,7 @@ class Records:
     types: dict[str, str]
     rows: int
     whole_seconds: bool = False
+    schema: pa.Schema | None = None
     plan: tuple[tuple[str, str], ...] = field(default=())
 
     def numeric(self, column: str) -> bool:
@@ -133,12 +121,12 @@ def open_records(
         return _open(con, source, columns, reading, tuple(extra))
     except duckdb.Error as error:
         if not (isinstance(source, Path) and "state machine" in str(error)):
-            raise _sentence(error, source) from None
+            raise sentence(error, source) from None
     con.execute("DROP VIEW IF EXISTS records; DROP VIEW IF EXISTS typed; DROP VIEW raw")
     try:
         return _open(con, with_one_line_end(con, source), columns, reading, tuple(extra))
     except duckdb.Error as error:
-        raise _sentence(error, source) from None
+        raise sentence(error, source) from None
 
 
 def _open(
@@ -146,83 +134,31 @@ def _open(
 ) -> Records:
     if isinstance(source, Path):
         format = format_of_file(source)
-        opening = _open_csv if format.kind == "csv" else _open_binary
-        format, plan, is_text = opening(con, source, format, reading)
-    else:
-        con.register("raw", source)
-        format, plan, is_text = Format("arrow"), [], False
-    return _typed(con, columns, reading, format, plan, is_text, extra)
+        if format.kind == "csv":
+            format, plan = open_csv(con, source, format, reading)
+            return _typed(con, columns, reading, format, plan, None, extra)
+        schema = _open_binary(con, source, format)
+        return _typed(con, columns, reading, format, [("format", str(format))], schema, extra)
+    con.register("raw", source)
+    return _typed(con, columns, reading, Format("feather"), [], source.schema, extra)
 
 
-def with_one_line_end(con: duckdb.DuckDBPyConnection, path: Path) -> Path:
-    """A copy, in the scratch folder, of a text file that mixes two kinds of line ends: DuckDB reads one kind."""
-    scratch = Path(con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
-    copy = scratch / "lines.csv"
-    with open_bytes(path, format_of_file(path).compression) as lines, copy.open("wb") as out:
-        while block := lines.read(1 << 24):
-            if block.endswith(b"\r"):
-                block += lines.read(1)
-            out.write(block.replace(b"\r\n", b"\n"))
-    return copy
+def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format) -> pa.Schema:
+    import pyarrow as pa
 
+    try:
+        if format.kind == "parquet":
+            import pyarrow.parquet
 
-def _open_binary(
-    con: duckdb.DuckDBPyConnection, path: Path, format: Format, reading: Reading
-) -> tuple[Format, list[tuple[str, str]], bool]:
-    if format.kind == "parquet":
-        con.execute(f"CREATE VIEW raw AS FROM read_parquet({text(str(path))}, hive_partitioning = false)")
-    else:
+            con.execute(f"CREATE VIEW raw AS FROM read_parquet({text(str(path))}, hive_partitioning = false)")
+            return pyarrow.parquet.read_schema(path)
         import pyarrow.dataset
 
-        con.register("raw", pyarrow.dataset.dataset(path, format="feather"))
-    return format, [("format", str(format))], False
-
-
-def _open_csv(
-    con: duckdb.DuckDBPyConnection, path: Path, format: Format, reading: Reading
-) -> tuple[Format, list[tuple[str, str]], bool]:
-    lines = first_lines(path, format, reading.encoding)
-    delimiter = reading.delimiter or _delimiter(lines, reading.decimal)
-    names, row = header_of(lines, delimiter, '"')
-    if reading.row_names:
-        names = [ROW_NAME, *names]
-    if row is None:
-        raise InputError(f"input: {path.name} has a header and no rows")
-    if len(row) == len(names) + 1 and not reading.row_names:
-        raise InputError(
-            f"input: the header has {len(names)} fields and the rows have {len(row)}; if each row begins with its "
-            "name, pass --row-names"
-        )
-    if len(row) != len(names):
-        raise InputError(f"input: the header has {len(names)} fields and the first row has {len(row)}")
-    if len(set(names)) != len(names):
-        raise InputError("input: two columns have the same name; rename one")
-    fields = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)
-    con.execute(
-        f"CREATE VIEW raw AS FROM read_csv({text(str(path))}, auto_detect = false, delim = {text(delimiter)}, "
-        f"""quote = '"', escape = '"', header = true, columns = {{{fields}}}, encoding = {text(reading.encoding)}, """
-        f"compression = {text(format.compression or 'none')}, nullstr = [{', '.join(map(text, reading.nulls))}])"
-    )
-    format = Format("csv", format.compression, delimiter, reading.decimal or ".")
-    plan = [
-        ("format", str(format)),
-        ("delimiter", {"\t": "tab"}.get(delimiter, delimiter)),
-        ("encoding", reading.encoding),
-    ]
-    return format, plan, True
-
-
-def _delimiter(lines: list[str], decimal: str | None) -> str:
-    """The mark that cuts the first lines into the same number of fields, the most of them."""
-    best = ","
-    most = 1
-    for mark in ",;\t|":
-        if mark == decimal:
-            continue
-        counts = [len(header_of([line], mark, '"')[0]) for line in lines[:20] if line.strip()]
-        if len(set(counts[1:])) <= 1 and counts and counts[-1] > most and abs(counts[0] - counts[-1]) <= 1:
-            best, most = mark, counts[-1]
-    return best
+        data = pyarrow.dataset.dataset(path, format="feather")
+        con.register("raw", data)
+        return data.schema
+    except pa.ArrowException:
+        raise InputError(f"input: {path.name} cannot be read as {format.kind}; is the file whole?") from None
 
 
 def _typed(
@@ -231,7 +167,7 @@ def _typed(
     reading: Reading,
     format: Format,
     plan: list[tuple[str, str]],
-    is_text: bool,
+    schema: pa.Schema | None,
     extra: tuple[str, ...],
 ) -> Records:
     described = {name: str(kind) for name, kind, *_ in con.sql("DESCRIBE raw").fetchall()}
@@ -244,8 +180,12 @@ def _typed(
     for name in names:
         if name == columns.time:
             selected.append(_time_expression(con, name, described[name], reading, plan))
-        elif is_text and (name in columns.value or name in columns.id or name in extra):
-            selected.append(_text_expression(con, name, reading, plan, name in columns.value))
+        elif schema is None and (name in columns.value or name in columns.id or name in extra):
+            selected.append(text_expression(con, name, reading, plan, "id" if name in columns.id else "value"))
+        elif name in columns.id and described[name] in ("FLOAT", "DOUBLE"):
+            selected.append(f"CASE WHEN NOT isnan({quoted(name)}) THEN {quoted(name)} END")
+        elif described[name] == '"NULL"':  # nothing but nulls
+            selected.append(f"CAST({quoted(name)} AS DOUBLE)")
         elif described[name].startswith("ENUM"):  # a dictionary names values that occur nowhere else
             selected.append(f"CAST({quoted(name)} AS VARCHAR)")
         else:
@@ -258,8 +198,9 @@ def _typed(
     con.execute("CREATE VIEW records AS FROM typed")
     types = {name: str(kind) for name, kind, *_ in con.sql("DESCRIBE records").fetchall()}
     for name in columns.value:
-        if not types[name].startswith(_VALUES):
-            raise InputError(f"value: column {name} holds {types[name]} values, which are not released")
+        held = str(schema.field(name).type) if schema is not None else ""
+        if not types[name].startswith(_VALUES) or types[name].endswith("]") or held.startswith(_UNREAD):
+            raise InputError(f"value: column {name} holds {held or types[name]} values, which are not released")
     counted = con.sql(
         f"SELECT count(*), {', '.join(f'count({quoted(name)})' for name in (columns.time, *columns.id))} FROM records"
     ).fetchall()[0]
@@ -273,7 +214,8 @@ def _typed(
     dropped = [name for name in described if name not in columns.all]
     if dropped:
         plan.append(("columns dropped", ", ".join(dropped)))
-    return Records(con, "records", columns, format, types, rows, _whole_seconds(con, columns, types), tuple(plan))
+    whole_seconds = _whole_seconds(con, columns, types)
+    return Records(con, "records", columns, format, types, rows, whole_seconds, schema, tuple(plan))
 
 
 def _part(name: str, columns: Columns) -> str:
@@ -284,65 +226,37 @@ def _part(name: str, columns: Columns) -> str:
 
 def _whole_seconds(con: duckdb.DuckDBPyConnection, columns: Columns, types: dict[str, str]) -> bool:
     """Whether no time has a fraction of a second, so that text need not show one."""
-    if not types[columns.time].startswith("TIMESTAMP"):
+    kind, time = types[columns.time], quoted(columns.time)
+    if not kind.startswith("TIMESTAMP"):
         return False
-    return bool(
-        con.sql(f"SELECT bool_and(epoch_us({quoted(columns.time)}) % 1000000 = 0) FROM records").fetchall()[0][0]
-    )
+    fraction = f"epoch_ns({time}) % 1000000000" if "NS" in kind else f"epoch_us({time}) % 1000000"
+    return bool(con.sql(f"SELECT bool_and({fraction} = 0) FROM records").fetchall()[0][0])
 
 
 def _time_expression(
     con: duckdb.DuckDBPyConnection, name: str, kind: str, reading: Reading, plan: list[tuple[str, str]]
 ) -> str:
-    zone = reading.time_zone
+    zone, how, read = reading.time_zone, kind.lower(), quoted(name)
     if kind == "VARCHAR":
-        found = find_format(con, "raw", name, reading.time_format)
-        plan.append(("time", f"{name}, {found.name}" + (f", {zone}" if zone else "")))
-        read = found.expression
-    elif kind.startswith((*_TEMPORAL, *_WHOLE)):
-        plan.append(("time", f"{name}, {kind.lower()}"))
-        read = quoted(name)
-    else:
+        how, read = find_format(con, "raw", name, reading.time_format)
+        kind = con.sql(f"SELECT {read} FROM raw LIMIT 0").types[0].id.upper()
+    elif not kind.startswith((*_TEMPORAL, *_WHOLE)):
         raise InputError(f"time: column {name} holds {kind} values, which are no times")
-    return f"({read}) AT TIME ZONE {text(zone)}" if zone else read
+    else:
+        finite = f"isfinite(CAST({read} AS TIMESTAMP))" if kind.startswith(_TEMPORAL) else f"{read} <= {2**63 - 1}"
+        if con.sql(f"SELECT count(*) FILTER (NOT {finite}) FROM raw").fetchall()[0][0]:
+            raise InputError(f"time: column {name} holds infinite times, or numbers beyond 2^63; correct them")
+    plan.append(("time", f"{name}, {how}" + (f", {zone}" if zone else "")))
+    if not zone or "TZ" in kind or "WITH TIME ZONE" in kind:  # a zone is for times that have none
+        return read
+    if kind.startswith(_WHOLE):
+        raise ArgumentError(f"time-zone: the times of column {name} are whole numbers, which have no zone")
+    if not con.execute("SELECT count(*) FROM pg_timezone_names() WHERE name = ?", [zone]).fetchall()[0][0]:
+        raise ArgumentError(f"time-zone: {zone} is not known; write it like Europe/Berlin")
+    return f"CAST({read} AS TIMESTAMP) AT TIME ZONE {text(zone)}"
 
 
-def _text_expression(
-    con: duckdb.DuckDBPyConnection, name: str, reading: Reading, plan: list[tuple[str, str]], value: bool
-) -> str:
-    """SQL that reads a text column as whole numbers, numbers, booleans or words, whichever fits all of it."""
-    column = quoted(name)
-    decimal = reading.decimal or "."
-    plain = column if decimal == "." else f"replace(replace({column}, '.', ' '), {text(decimal)}, '.')"
-    whole = f"regexp_full_match({column}, '-?(0|[1-9]\\d*)')"
-    candidates = {
-        "whole numbers": f"CASE WHEN {whole} THEN TRY_CAST({column} AS BIGINT) END",
-        "numbers": f"TRY_CAST({plain} AS DOUBLE)",
-        "booleans": f"CASE WHEN lower({column}) IN ('true', 'false') THEN lower({column}) = 'true' END",
-    }
-    commas = f"count(*) FILTER (regexp_full_match({column}, '[+-]?\\d+,\\d+'))"
-    present, *hits, with_comma = con.sql(
-        f"SELECT count({column}), {', '.join(f'count({each})' for each in candidates.values())}, {commas} FROM raw"
-    ).fetchall()[0]
-    if present == 0:
-        return f"TRY_CAST({column} AS DOUBLE)"
-    for (kind, read), hit in zip(candidates.items(), hits, strict=True):
-        if hit == present:
-            plan.append(("value" if value else "column", f"{name}, {kind}"))
-            return read
-    if with_comma and decimal == "." and with_comma + hits[1] == present:
-        raise InputError(f"column {name} has numbers with a decimal comma; pass --decimal ,")
-    if value and hits[1]:
-        row = first_misfit(con, "raw", name, candidates["numbers"])
-        raise InputError(
-            f"value: {present - hits[1]} of {present} entries of column {name} are text among numbers "
-            f"(first in data row {row}); correct them, or declare that text missing with --null"
-        )
-    plan.append(("value" if value else "column", f"{name}, words"))
-    return column
-
-
-def _sentence(error: Exception, source: Path | Any) -> InputError:
+def sentence(error: Exception, source: Path | Any) -> InputError:
     """A reader's error without the content of the offending line."""
     name = source.name if isinstance(source, Path) else "the frame"
     message = str(error)
@@ -352,6 +266,8 @@ def _sentence(error: Exception, source: Path | Any) -> InputError:
         return InputError(f"input: line {line[1]} of {name} has {found[2]} fields where the header has {found[1]}")
     if "unicode" in message.lower() or "utf-8" in message.lower():
         return InputError(f"input: {name} is not valid text in this encoding; name it with --encoding")
+    if "NotImplemented" in type(error).__name__:
+        return InputError(f"input: {name} has a column of a type that is not read; convert it, or leave it out")
     if line:
         return InputError(f"input: line {line[1]} of {name} cannot be read (quoting or encoding)")
     return InputError(f"input: {name} cannot be read ({type(error).__name__}); is the file whole?")

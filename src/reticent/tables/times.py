@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reticent.errors import InputError
+from reticent.errors import ArgumentError, InputError
 from reticent.tables.sql import quoted, text
 
 if TYPE_CHECKING:
@@ -24,14 +23,6 @@ _CLOCK = r"[T ]\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 _OFFSET = r"\s?(Z|UTC|[+-]\d{2}(:?\d{2})?)"
 
 
-@dataclass(frozen=True)
-class TimeFormat:
-    """How the text of a time column is read: a name for people and an SQL expression over the column."""
-
-    name: str
-    expression: str
-
-
 def expression(column: str, format: str) -> str:
     """SQL that reads `column` in `format`, null where it does not fit."""
     name = quoted(column)
@@ -47,8 +38,8 @@ def expression(column: str, format: str) -> str:
     return f"TRY_STRPTIME({name}, {text(format)})"
 
 
-def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: str | None) -> TimeFormat:
-    """The one format that reads every time of the column.
+def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: str | None) -> tuple[str, str]:
+    """The one format that reads every time of the column: its name, and the SQL that reads it.
 
     Raises
     ------
@@ -56,6 +47,8 @@ def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: s
         No format reads all; or two formats do and disagree.
     """
     name = quoted(column)
+    if asked:
+        _check_asked(con, asked)
     candidates = [asked] if asked else [WHOLE, ISO, ISO_OFFSET, *FORMATS]
     found = con.sql(
         f"SELECT count({name}), {', '.join(f'count({expression(column, each)})' for each in candidates)} FROM {view}"
@@ -81,7 +74,16 @@ def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: s
                 f"time: the dates of column {column} can be read as {' or as '.join(fits[:2])}; "
                 "say which with --time-format"
             )
-    return TimeFormat(fits[0], expression(column, fits[0]))
+    return fits[0], expression(column, fits[0])
+
+
+def _check_asked(con: duckdb.DuckDBPyConnection, asked: str) -> None:
+    import duckdb
+
+    try:
+        con.execute(f"SELECT TRY_STRPTIME('', {text(asked)})").fetchall()
+    except duckdb.Error:
+        raise ArgumentError(f"time-format: {asked} is no format of times; write it like '%d.%m.%Y %H:%M'") from None
 
 
 def first_misfit(con: duckdb.DuckDBPyConnection, view: str, column: str, expression: str) -> int:

@@ -17,6 +17,7 @@ import pytest
 
 from reticent import tables
 from reticent.certificates import Certificate
+from reticent.claims import _SWITCHES
 from reticent.markov import MarkovChain
 from reticent.quantization import Quantizer, VectorQuantization
 from reticent.quantization.local import LocalQuantization
@@ -285,12 +286,14 @@ def test_a_design_of_another_kind_is_drawn_without_its_probabilities() -> None:
     assert check(public_report(Certificate(body))).names().count("figure") == 1
 
 
-def test_a_switch_of_another_kind_is_told_without_its_law() -> None:
-    body = json.loads(switched().to_json())
-    body["parameters"]["mechanism"] = {"mechanism": "another", "depth": 3}
-    page = check(public_report(Certificate(body)))
-    assert page.names().count("figure") == 1
-    assert "depth" in page.text
+@pytest.mark.parametrize("name", sorted(_SWITCHES))
+def test_every_switch(name: str) -> None:
+    kind = _SWITCHES[name]
+    switch = kind(window=4, log_ratio=1.0) if name == "sta" else kind(window=4, epsilon=2.0)
+    parameters = {"asked": {"epsilon": 99.0, "delta": 0.999}, "mechanism": switch.to_dict()}
+    page = check(public_report(Certificate.issue("switch", parameters, facts(), False)))
+    assert page.names().count("figure") == 2
+    assert switch.describe() in page.text
 
 
 def test_a_window_of_one_and_a_long_one() -> None:
@@ -351,6 +354,22 @@ def test_a_function_of_the_certificate_alone() -> None:
     for certificate in (switched(), quantized(), redacted()):
         again = Certificate.parse(certificate.to_json())
         assert public_report(certificate) == public_report(again)
+
+
+def test_aggregates_are_told(tmp_path: Path) -> None:
+    homes = [(street, f"{street}{i}") for street, size in (("a", 5), ("b", 5), ("c", 6)) for i in range(size)]
+    lines = [f"{street},{home},{t},{(t * 37) % 900 / 100}\n" for street, home in homes for t in range(20)]
+    (tmp_path / "in.csv").write_text("".join(["street,home,t,kwh\n", *lines]))
+    out = tmp_path / "out.csv"
+    options: dict[str, Any] = {"id": "home", "time": "t", "value": "kwh", "over": "street", "per": "10", "output": out}
+    tables.aggregate(
+        tmp_path / "in.csv", query="mean", low=0, high=10, outputs=3, resolution="0.01", private_report=True, **options
+    )
+    page = check((tmp_path / "out.csv.report.html").read_text())
+    for text in ("3 groups", "the mean of kwh", "1.58497 bits", "groups of 5", "5 to 6"):
+        assert text in page.text
+    assert page.names().count("figure") == 1
+    assert "No series was kept" in check((tmp_path / "out.csv.PRIVATE.report.html").read_text()).text
 
 
 def test_the_input_does_not_show(tmp_path: Path) -> None:

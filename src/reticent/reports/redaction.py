@@ -14,7 +14,7 @@ from reticent.markov import MarkovChain
 from reticent.redaction import RedactionPolicy
 from reticent.reports.account import Account, Table
 from reticent.reports.drawing import BLUE, PALETTE, RED, SECRET, Figure, axis, data, figure
-from reticent.reports.words import at_most, finite, label, listed, number, several, share
+from reticent.reports.words import at_most, finite, label, listed, number, period, several, share
 
 if TYPE_CHECKING:
     from reticent.certificates import Certificate
@@ -58,7 +58,7 @@ def account(certificate: Certificate) -> Account:
             ("Mechanism", str(parameters["asked"]["mechanism"])),
             ("ε asked for", f"{number(parameters['asked']['epsilon'])} nats"),
             ("Private", "; ".join(parameters["private"])),
-            ("Sampling period", _period(parameters["every"])),
+            ("Sampling period", period(parameters["every"])),
             ("States of the chain", listed(map(number, chain["states"]))),
             ("Rhythm of the chain", _rhythm(len(chain["transitions"]))),
             ("Origin of the chain", "this release" if model["origin"] == "released" else "a file"),
@@ -111,17 +111,6 @@ def _matrix(parameters: Mapping[str, Any]) -> tuple[Table, ...]:
 
 def _rhythm(period: int) -> str:
     return "none: the same at all times" if period == 1 else f"repeats after {period:,} steps"
-
-
-def _period(every: Mapping[str, Any]) -> str:
-    step = every["step"]
-    if every["unit"] == "1":
-        return number(step)
-    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1)):
-        if step % (size * 10**6) == 0:
-            count = step // (size * 10**6)
-            return several(count, unit[:-1], unit)
-    return f"{number(step)} µs"
 
 
 # --- pictures --------------------------------------------------------------------------------------------------------

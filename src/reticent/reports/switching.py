@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reticent.claims import switch_of
 from reticent.guarantees import TemporalGuarantee
-from reticent.reports.account import Account, Pairs, Table
+from reticent.reports.account import Account, Table
 from reticent.reports.drawing import BLUE, ORANGE, Figure, axis, data, figure
 from reticent.reports.words import at_most, finite, listed, number, several
 from reticent.switching import Switch
+from reticent.switching.costs import Displacement
 
 if TYPE_CHECKING:
     from reticent.certificates import Certificate
@@ -26,18 +28,10 @@ def account(certificate: Certificate) -> Account:
     parameters, claims = certificate.parameters, certificate.claims
     guarantee, mechanism = claims["guarantee"], parameters["mechanism"]
     columns = certificate.released["columns"]["value"]
-    switch = switch_from_dict(mechanism)
-    law = switch.displacement() if switch is not None else None
-    mean = claims["utility"].get("mean_displacement_steps")
-    described = () if switch is None else (("In words", switch.describe()),)
-    spread: Pairs = ()
-    if law is not None:
-        half, ninety, most = quantiles(law, (0.5, 0.9, 0.99))
-        spread = (
-            ("Half of the values move at most", several(half, "step")),
-            ("Nine in ten move at most", several(ninety, "step")),
-            ("Ninety-nine in a hundred move at most", several(most, "step")),
-        )
+    switch = switch_of(parameters)
+    law = switch.displacement()
+    half, ninety, most = quantiles(law, (0.5, 0.9, 0.99))
+    mean = number(claims["utility"]["mean_displacement_steps"])
     return Account(
         title="Release by switching",
         done=(
@@ -54,19 +48,22 @@ def account(certificate: Certificate) -> Account:
             (f"{at_most(guarantee['epsilon'])} nats", "ε, for one exchange"),
             (at_most(guarantee["delta"]), "δ, the probability that the bound fails"),
             (several(guarantee["window"], "step"), "window"),
-            (f"{number(mean)} steps", "mean displacement of a value"),
+            (f"{mean} steps", "mean displacement of a value"),
         ),
         parameters=(
             ("Mechanism", str(mechanism["mechanism"])),
-            *described,
+            ("In words", switch.describe()),
             ("ε asked for", f"{number(parameters['asked']['epsilon'])} nats"),
             ("δ asked for", f"at most {number(parameters['asked']['delta'])}"),
             *((_PARAMETERS.get(key, key), number(value)) for key, value in mechanism.items() if key != "mechanism"),
         ),
         utility=(
             ("Values lost, repeated or altered", "none"),
-            ("Mean displacement, far from the ends of a series", f"{number(mean)} steps"),
-            *spread,
+            ("Mean displacement, far from the ends of a series", f"{mean} steps"),
+            ("Half of the values move at most", several(half, "step")),
+            ("Nine in ten move at most", several(ninety, "step")),
+            ("Ninety-nine in a hundred move at most", several(most, "step")),
+            *(() if law.exact else (("These numbers are approximate", law.note),)),
         ),
         tables=_groups(guarantee),
     )
@@ -92,28 +89,15 @@ def _groups(guarantee: Mapping[str, Any]) -> tuple[Table, ...]:
 
 
 def figures(certificate: Certificate) -> Iterator[Figure]:
-    """The law of displacement, where this version knows the mechanism, and the privacy curve."""
-    switch = switch_from_dict(certificate.parameters["mechanism"])
-    if switch is not None:
-        yield _displacement(switch)
+    """The law of displacement and the privacy curve."""
+    yield _displacement(switch_of(certificate.parameters))
     guarantee = certificate.claims["guarantee"]
     epsilon, delta = finite(guarantee["epsilon"]), finite(guarantee["delta"])
     if epsilon and delta is not None:
         yield _curve(epsilon, delta, guarantee["window"])
 
 
-def switch_from_dict(data: Mapping[str, Any]) -> Any:
-    """The switch of a certificate; None for one that this version does not know."""
-    found, waiting = {}, [Switch]
-    while waiting:
-        kind: Any = waiting.pop()
-        found[getattr(kind, "name", None)] = kind
-        waiting += kind.__subclasses__()
-    kind = found.get(data["mechanism"])
-    return None if kind is None else kind.from_dict(dict(data))
-
-
-def quantiles(law: Any, shares: tuple[float, ...]) -> list[int]:
+def quantiles(law: Displacement, shares: tuple[float, ...]) -> list[int]:
     """Steps within which each share of the values stays."""
     steps = np.abs(law.offsets)
     order = np.argsort(steps, kind="stable")
@@ -122,7 +106,7 @@ def quantiles(law: Any, shares: tuple[float, ...]) -> list[int]:
     return [int(step) for step in steps[order][np.minimum(found, steps.size - 1)]]
 
 
-def _displacement(switch: Any) -> Figure:
+def _displacement(switch: Switch) -> Figure:
     law = switch.displacement()
     half, most = quantiles(law, (0.5, 0.999))
     wide = max(1, math.ceil((2 * most + 1) / BARS))  # steps a bar; an odd number, so that zero is in the middle of one

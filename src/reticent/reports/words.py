@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Mapping
 from typing import Any
 
 DIGITS = 6
@@ -59,6 +60,18 @@ def listed(names: Any, none: str = "none") -> str:
 def several(count: int, one: str, many: str | None = None) -> str:
     """``1 record``, ``2 records``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def period(every: Mapping[str, Any]) -> str:
+    """A length of time as certificates write it: a step in microseconds, or in units of whole numbers."""
+    step = every["step"]
+    if every["unit"] == "1":
+        return number(step)
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        if step % (size * 10**6) == 0:
+            count = step // (size * 10**6)
+            return several(count, unit[:-1], unit)
+    return f"{number(step)} µs"
 
 
 def _special(value: float) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,21 +94,32 @@ def make_finder(records: Records, private: Private, grid: Grid) -> Finder:
         An interval that is no time or ends before it begins; a predicate that reads other columns; a column that is
         not boolean; an interval outside the data; nothing that is private at all.
     """
+    import duckdb
+
     bounds = tuple(_bounds(records, interval) for interval in private.intervals)
     _check_inside(records, private, bounds)
     if private.where is None and private.column is None:
         return Finder(bounds, None)
     flags = []
     if private.column is not None:
+        if private.column in records.columns.value:
+            raise ArgumentError("private: the places of the secrets must not depend on values, and that column is one")
         if records.types[private.column] != "BOOLEAN":
             raise InputError(f"private: column {private.column} is not boolean; give one of true and false")
         flags.append(f"coalesce({quoted(private.column)}, true)")
     if private.where is not None:
         _check_predicate(records, private)
-        flags.append(f"coalesce(({private.where}), true)")
+        flags.append(f"coalesce(({private.where}\n), true)")
     flag = " OR ".join(flags)
-    records.con.execute(f"CREATE OR REPLACE VIEW {records.view} AS SELECT *, {flag} AS {quoted(FLAG)} FROM typed")
-    if not bounds and not records.con.sql(f"SELECT bool_or({quoted(FLAG)}) FROM {records.view}").fetchall()[0][0]:
+    try:
+        records.con.execute(f"CREATE OR REPLACE VIEW {records.view} AS SELECT *, {flag} AS {quoted(FLAG)} FROM typed")
+        any_private = records.con.sql(f"SELECT bool_or({quoted(FLAG)}) FROM {records.view}").fetchall()[0][0]
+    except duckdb.Error:
+        raise ArgumentError(
+            "private: the predicate fails on some records (a cast, or a number out of range); write it so that it is "
+            "true or false for each"
+        ) from None
+    if not bounds and not any_private:
         raise InputError("private: no record is private; is the predicate or the column right?")
     return Finder(bounds, FLAG)
 
@@ -143,25 +155,52 @@ def _check_inside(records: Records, private: Private, bounds: Sequence[tuple[int
             raise InputError(f"private: no record lies in {interval}; the data run from {begin} to {end}")
 
 
+_READ_THE_CLOCK = {"age", "current_setting", "getvariable"}
+_PLAIN = {
+    "CONSTANT",
+    "COLUMN_REF",
+    "COMPARISON",
+    "CONJUNCTION",
+    "OPERATOR",
+    "BETWEEN",
+    "CASE",
+    "CAST",
+    "TYPE",
+    "COLLATE",
+}
+
+
 def _check_predicate(records: Records, private: Private) -> None:
-    """Bind the predicate to a relation that has the public columns only, where files are out of reach."""
+    """Bind the predicate to a relation that has the public columns only, where files are out of reach.
+
+    Whatever could mean something else where the values are in reach is refused first: by the kind of each part of the
+    parsed expression (`_PLAIN` and plain functions), so a place in the select list (#3), a star or a query cannot pass.
+    """
     import duckdb
 
     columns: Columns = records.columns
-    names = (*columns.id, columns.time, *(name for name in private.public if name not in columns.all))
-    if set(private.public) & set(columns.value):
+    if {name.casefold() for name in private.public} & {name.casefold() for name in columns.value}:
         raise ArgumentError("public: a value column is not public; the places of the secrets must not depend on values")
+    names = tuple(dict.fromkeys((*columns.id, columns.time, *private.public)))
     types = ", ".join(f"{quoted(name)} {records.types[name]}" for name in names)
     with duckdb.connect() as sandbox:
         sandbox.execute("SET enable_external_access = false; SET lock_configuration = true")
         sandbox.execute(f"CREATE TABLE records ({types})")
+        query = f"SELECT ({private.where}\n) AS flag FROM records"
+        parsed = json.loads(sandbox.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0])
+        if parsed["error"]:
+            raise ArgumentError('private: the predicate is no condition in SQL; write it like "hour(ts) >= 22"')
+        if len(parsed["statements"]) != 1 or len(parsed["statements"][0]["node"]["select_list"]) != 1:
+            raise ArgumentError("private: the predicate must be one condition")
+        plain = sandbox.sql(
+            "SELECT function_name FROM duckdb_functions() GROUP BY function_name "
+            "HAVING bool_and(function_type = 'scalar' AND stability <> 'VOLATILE') "
+            "AND NOT bool_or(stability = 'CONSISTENT_WITHIN_QUERY' AND len(parameters) = 0)"
+        )
+        functions = {name for (name,) in plain.fetchall()} - _READ_THE_CLOCK
+        condition = parsed["statements"][0]["node"]["select_list"]
+        _check_plain(condition, functions, {name.casefold() for name in names})
         try:
-            query = f"SELECT ({private.where}) AS flag FROM records"
-            tree = sandbox.execute("SELECT json_serialize_sql(?)", [query]).fetchall()[0][0]
-            if any(word in tree for word in ('"SUBQUERY"', '"STAR"', '"COLUMNS"')) or tree.count('"BASE_TABLE"') > 1:
-                raise ArgumentError(
-                    "private: the predicate must be a plain condition, with no query inside and no star"
-                )
             kind = sandbox.sql(query).types[0]
         except duckdb.Error as error:
             known = "; it may read " + quoted_list(names) + " (declare more with --public)"
@@ -169,3 +208,22 @@ def _check_predicate(records: Records, private: Private) -> None:
             raise ArgumentError(f"private: the predicate cannot be used: {reason}{known}") from None
     if str(kind) != "BOOLEAN":
         raise ArgumentError("private: the predicate must be true or false for each record")
+
+
+def _check_plain(tree: Any, functions: set[str], names: set[str]) -> None:
+    """Refuse all but comparisons and plain functions of columns, in every branch of a parsed expression."""
+    for part in tree if isinstance(tree, list) else tree.values():
+        if isinstance(part, dict | list):
+            _check_plain(part, functions, names)
+    kind = tree.get("class") if isinstance(tree, dict) else None
+    if kind == "COLUMN_REF" and (len(tree["column_names"]) > 1 or tree["column_names"][0].casefold() not in names):
+        raise ArgumentError(
+            f"private: the predicate cannot read {'.'.join(tree['column_names'])}; it may read "
+            f"{', '.join(sorted(names))} (declare more with --public)"
+        )
+    if isinstance(kind, str) and kind not in _PLAIN and not (kind == "FUNCTION" and tree["function_name"] in functions):
+        what = f"the function {tree['function_name']}" if kind == "FUNCTION" else kind.lower().replace("_", " ")
+        raise ArgumentError(
+            f"private: the predicate must be a plain condition on each record, and {what} is none: no query inside, "
+            "no star, no aggregate, nothing that is drawn or differs from one run to the next"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from reticent.markov import MarkovChain
 from reticent.redaction.leakage import (
     TOLERANCE,
     Bools,
+    Floats,
     Private,
     Secret,
     as_chains,
@@ -38,6 +40,7 @@ def sequential_redaction(
     private: Private,
     epsilon: float,
     missing: Sequence[int] | NDArray[Any] = (),
+    reach: int | None = None,
 ) -> SequentialRedaction:
     """The best sequential redaction, by one curator who holds the whole series.
 
@@ -49,6 +52,9 @@ def sequential_redaction(
         As for `RedactionPolicy`.
     epsilon : float
         Nats. At 0 the release is independent of each secret, at a constant price.
+    reach : int, optional
+        Records farther than this from every secret are released with certainty: a forced end, without which a walk may
+        go on, with a small probability, to the end of the series. Needed where the chain was fitted on the others.
 
     Returns
     -------
@@ -73,27 +79,68 @@ def sequential_redaction(
             "markov_quilt, three_region or optimal_policy for a list"
         )
     as_chains(chain)
-    return _designed(chain, n, as_secrets(private, n), as_epsilon(epsilon), as_records(missing, n))
+    if reach is not None and (isinstance(reach, bool) or not isinstance(reach, int | np.integer) or reach < 0):
+        raise ArgumentError("reach: must be a whole number of records, zero or more")
+    return _designed(chain, n, as_secrets(private, n), as_epsilon(epsilon), as_records(missing, n), reach)
 
 
 @lru_cache(maxsize=1024)
 def _designed(
-    chain: MarkovChain, n: int, secrets: tuple[Secret, ...], epsilon: float, missing: tuple[int, ...]
+    chain: MarkovChain,
+    n: int,
+    secrets: tuple[Secret, ...],
+    epsilon: float,
+    missing: tuple[int, ...],
+    reach: int | None,
 ) -> SequentialRedaction:
-    plan = Plan(chain, n, secrets, missing, epsilon)
+    plan = Plan(chain, n, secrets, missing, epsilon, reach)
     found = SequentialRedaction(chain, n, list(secrets), plan.walks(), missing, epsilon)
     if found.leakage() > epsilon + TOLERANCE:
         raise RefusedError(f"epsilon: the design leaks {found.leakage():.6g} nats, more than was asked for")
     return found
 
 
+@dataclass(frozen=True)
+class Side:
+    """What a walk has before it: its `start`, how many records, whether another walk comes from beyond (`joined`), and
+    at which distances 0 … count there is a record (`present`)."""
+
+    start: int
+    count: int
+    joined: bool
+    present: Bools
+
+    def within(self, reach: int) -> tuple[Bools, bool]:
+        """`present` up to the reach, and whether what lies beyond may be seen though nothing was released before it."""
+        if self.present[reach + 1 :].any():
+            return self.present[: reach + 1], True
+        return self.present, self.joined
+
+    def ended(self, release: Floats, reach: int) -> Floats:
+        """The walk's table with its forced end: the first record beyond the reach is released with certainty."""
+        beyond = np.flatnonzero(self.present[reach + 1 :])
+        if not beyond.size:
+            return release
+        whole = np.zeros((reach + 2 + int(beyond[0]), *release.shape[1:]))
+        whole[: len(release)] = release
+        whole[-1] = 1.0
+        return whole
+
+
 class Plan:
     """Clusters of secrets, and the best share of ε for the walk on the left of each."""
 
     def __init__(
-        self, chain: MarkovChain, n: int, secrets: tuple[Secret, ...], missing: tuple[int, ...], epsilon: float
+        self,
+        chain: MarkovChain,
+        n: int,
+        secrets: tuple[Secret, ...],
+        missing: tuple[int, ...],
+        epsilon: float,
+        reach: int | None,
     ) -> None:
         self.chain, self.n, self.secrets, self.epsilon = chain, n, secrets, epsilon
+        self.reach = n if reach is None else reach
         self.reversible = chain.period == 1 and np.allclose(chain.backs, chain.transitions, rtol=1e-14, atol=0)
         self.present = ~covered(secrets, n)
         self.present[list(missing)] = False
@@ -101,16 +148,25 @@ class Plan:
 
     def walks(self) -> list[Walk]:
         """Two walks for each cluster."""
-        out = []
-        for cluster, low, high in self._borders(self._clusters()):
-            share = self._share(cluster, low, high)[1]
-            for direction, budget in ((LEFT, share * self.epsilon), (RIGHT, self.epsilon - share * self.epsilon)):
-                start, count, joined, present = self._side(cluster, low, high, direction)
-                best = self._best(start, direction, joined, present, budget, thorough=True)
-                if best is None:
-                    raise RefusedError("epsilon: no sequential redaction was found between two secrets")
-                out.append(Walk(start, direction, count, joined, best[1], present))
-        return out
+        return [walk for stretch in self._borders(self._clusters()) for walk in self._pair(*stretch)]
+
+    def _pair(self, cluster: Cluster, low: int, high: int) -> list[Walk]:
+        """Both walks of a cluster; the smaller budget first, so that the other side makes up for its rounding."""
+        share = self._share(cluster, low, high)[1]
+        budgets = {LEFT: share * self.epsilon, RIGHT: self.epsilon - share * self.epsilon}
+        out, spent = {}, 0.0
+        for direction in sorted(budgets, key=lambda side: budgets[side]):
+            side = self._side(cluster, low, high, direction)
+            budget = max(0.0, min(budgets[direction], self.epsilon - spent))
+            best = self._best(side, direction, budget, thorough=True)
+            if best is None:
+                raise RefusedError(
+                    "epsilon: too small for a sequential redaction that must end between two secrets, or at its reach"
+                )
+            release = side.ended(best[1], self.reach)
+            out[direction] = Walk(side.start, direction, side.count, side.joined, release, side.present)
+            spent = float(out[direction].seen(self.chain, (side.start, side.start)).max())
+        return [out[LEFT], out[RIGHT]]
 
     def _clusters(self) -> list[Cluster]:
         """Merge neighbours, the nearest first, as long as a gap cannot be used or is better withheld."""
@@ -135,18 +191,20 @@ class Plan:
         cuts = [0, *halves, self.n]
         return [(cluster, cuts[i], cuts[i + 1] - 1) for i, cluster in enumerate(clusters)]
 
-    def _side(self, cluster: Cluster, low: int, high: int, direction: int) -> tuple[int, int, bool, Bools]:
-        """(start, count, joined, present) of one walk of a cluster in its stretch."""
+    def _side(self, cluster: Cluster, low: int, high: int, direction: int) -> Side:
+        """One side of a cluster in its stretch."""
         start = self.secrets[cluster[0]][0] if direction == LEFT else self.secrets[cluster[1]][1]
         count = start - low if direction == LEFT else high - start
         joined = low > 0 if direction == LEFT else high < self.n - 1
         places = start + direction * np.arange(1, count + 1)
-        return start, count, joined, np.concatenate([[False], self.present[places]])
+        return Side(start, count, joined, np.concatenate([[False], self.present[places]]))
 
-    def _best(self, start: int, direction: int, joined: bool, present: Bools, budget: float, thorough: bool) -> Any:
-        if self.reversible and not thorough:  # the same walk on both sides but for rounding
+    def _best(self, side: Side, direction: int, budget: float, thorough: bool) -> Any:
+        if self.reversible:  # the same walk on both sides, to be designed once
             direction = RIGHT
-        return best_walk(self.chain.shifted(start), direction, present.tobytes(), joined, budget, thorough)
+        near, joined = side.within(self.reach)
+        found = best_walk(self.chain.shifted(side.start), direction, near.tobytes(), joined, budget, thorough)
+        return None if found is None else (found[0] + int(side.present[near.size :].sum()), found[1])
 
     def _share(self, cluster: Cluster, low: int, high: int) -> tuple[float, float]:
         """(expected releases, best share of ε for the left walk) of a cluster in its stretch."""
@@ -157,12 +215,12 @@ class Plan:
             def value(share: float) -> float:
                 total = 0.0
                 budgets = (share * self.epsilon, self.epsilon - share * self.epsilon)
-                for (start, _, joined, present), direction, budget in zip(sides, (LEFT, RIGHT), budgets, strict=True):
-                    best = self._best(start, direction, joined, present, budget, thorough=False)
+                for side, direction, budget in zip(sides, (LEFT, RIGHT), budgets, strict=True):
+                    best = self._best(side, direction, budget, thorough=False)
                     total += -math.inf if best is None else best[0]
                 return total
 
-            empty = [count == 0 and not joined for _, count, joined, _ in sides]
+            empty = [side.count == 0 and not side.joined for side in sides]
             if any(empty) or self.epsilon == 0:
                 share = 0.0 if empty[0] else 1.0
                 self.found[key] = (value(share), share)

@@ -12,9 +12,12 @@ from reticent.switching.mallows import MallowsSwitch
 from reticent.switching.mechanism import Switch
 from reticent.switching.privacy.replay import replayed_guarantee
 from reticent.switching.ran_switch import RanSwitch, ideal_allocation
+from reticent.switching.registry import MECHANISMS, switch_from_dict
 from reticent.switching.sta_switch import StaSwitch
+from reticent.switching.streams import SwitchStream
 
 __all__ = [
+    "MECHANISMS",
     "CostCounts",
     "Costs",
     "Dispatch",
@@ -24,9 +27,11 @@ __all__ = [
     "RanSwitch",
     "StaSwitch",
     "Switch",
+    "SwitchStream",
     "auto_switch",
     "compare",
     "ideal_allocation",
     "replayed_guarantee",
     "switch_batch",
+    "switch_from_dict",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,9 @@ from reticent.errors import ArgumentError, RefusedError
 from reticent.guarantees import TemporalGuarantee
 from reticent.randomness import Source, Words, secure_source
 from reticent.switching.costs import Costs, Displacement
+
+if TYPE_CHECKING:
+    from reticent.switching.streams import SwitchStream
 
 Order = NDArray[np.int64]
 
@@ -61,6 +65,11 @@ class Switch(ABC):
 
     name: ClassVar[str]
     window: int
+
+    @property
+    @abstractmethod
+    def look_ahead(self) -> int | None:
+        """Records needed before an instant can be released; None for the whole series."""
 
     @property
     def statistical(self) -> bool:
@@ -174,6 +183,27 @@ class Switch(ABC):
         self.check_accepted(accept_statistical)
         array = check_values(values)
         return array[self.order(array.shape[0], source)]
+
+    def stream(
+        self,
+        source: Source | None = None,
+        *,
+        journal: str | os.PathLike[str] | None = None,
+        accept_statistical: bool = False,
+    ) -> SwitchStream:
+        """Release one series as it comes, with bounded memory (see `SwitchStream`).
+
+        Raises
+        ------
+        ArgumentError
+            If the mechanism needs the whole series.
+        RefusedError
+            As for `release`.
+        """
+        from reticent.switching.streams import SwitchStream
+
+        self.check_accepted(accept_statistical)
+        return SwitchStream(self, secure_source() if source is None else source, journal)
 
     @abstractmethod
     def sampler(self) -> Sampler:

@@ -53,8 +53,9 @@ def sequential_redaction(
     epsilon : float
         Nats. At 0 the release is independent of each secret, at a constant price.
     reach : int, optional
-        Records farther than this from every secret are released with certainty: a forced end, without which a walk may
-        go on, with a small probability, to the end of the series. Needed where the chain was fitted on the others.
+        Records farther than this from every secret are released with certainty, except in a gap between secrets that
+        has to be withheld whole: a forced end, without which a walk may go on, with a small probability, to the end of
+        the series. Needed where the chain was fitted on the others.
 
     Returns
     -------

@@ -66,18 +66,19 @@ def _leak(chain: MarkovChain, direction: int, present: Bools, joined: bool, rele
 def _best(
     chain: MarkovChain, direction: int, present: Bools, joined: bool, inner: float, thorough: bool
 ) -> tuple[float, Floats] | None:
-    """The better of the greedy law and the programme's."""
+    """The best of the greedy law, the programme's, and releasing nothing at all; None where each shows too much."""
     free = np.full((present.size, chain.size, chain.size), np.inf)
     greedy, eta = _mixed(chain, direction, present, joined, inner, free)
-    if eta == 0 or inner == 0 or not present.any():
+    if eta == 0:
         return greedy
-    places = _places(chain, direction, present, THOROUGH if thorough else QUICK)
-    targets = programme(chain, direction, present, places, joined, inner)
-    if targets is None:
-        return greedy
-    solved, _ = _mixed(chain, direction, present, joined, inner, targets)
-    found = [walk for walk in (greedy, solved) if walk is not None]
-    return max(found, key=lambda walk: walk[0], default=None)
+    silent, _ = _mixed(chain, direction, present, joined, inner, np.zeros_like(free))
+    laws = [greedy, silent]
+    if inner > 0 and present.any():
+        places = _places(chain, direction, present, THOROUGH if thorough else QUICK)
+        targets = programme(chain, direction, present, places, joined, inner)
+        if targets is not None:
+            laws.append(_mixed(chain, direction, present, joined, inner, targets)[0])
+    return max((law for law in laws if law is not None), key=lambda law: law[0], default=None)
 
 
 def _places(chain: MarkovChain, direction: int, present: Bools, limit: int) -> NDArray[np.int64]:

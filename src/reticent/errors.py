@@ -24,3 +24,7 @@ class RefusedError(ReticentError):
 
 class VerificationError(ReticentError):
     """A certificate, or the file that it speaks of, is not what it claims to be."""
+
+
+class LedgerError(ReticentError):
+    """The ledger, or what is kept outside it, is not as it was left: nothing is charged, nothing released."""

@@ -7,7 +7,8 @@ Guarantees are frozen values. What they cost together is the accountants' busine
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar
 
 from reticent.errors import ArgumentError
@@ -110,6 +111,8 @@ class TemporalGuarantee(Guarantee):
         Steps: two instants are neighbours if they are fewer than `window` steps apart.
     statistical : bool
         True where `delta` is an upper confidence bound from simulation, not an exact number.
+    cuts : bool
+        The series is released in pieces between public cuts: pairs across a cut are not protected.
     """
 
     kind: ClassVar[str] = "temporal"
@@ -117,6 +120,7 @@ class TemporalGuarantee(Guarantee):
     delta: float
     window: int
     statistical: bool = False
+    cuts: bool = False
 
     def __post_init__(self) -> None:
         _check_epsilon(self.epsilon)
@@ -131,9 +135,9 @@ class TemporalGuarantee(Guarantee):
         if m < 1:
             raise ArgumentError("m: a group has at least one value")
         if math.isinf(self.epsilon):
-            return TemporalGuarantee(self.epsilon, 1.0 if self.delta else 0.0, self.window, self.statistical)
+            return replace(self, delta=1.0 if self.delta else 0.0)
         factor = m if self.epsilon == 0 else math.expm1(m * self.epsilon) / math.expm1(self.epsilon)
-        return TemporalGuarantee(m * self.epsilon, min(1.0, self.delta * factor), self.window, self.statistical)
+        return replace(self, epsilon=m * self.epsilon, delta=min(1.0, self.delta * factor))
 
     @property
     def promise(self) -> str:
@@ -152,10 +156,11 @@ class TemporalGuarantee(Guarantee):
     @property
     def limits(self) -> str:
         twelve = self.group(12)
+        cuts = "Values on two sides of a public cut are not protected against each other. " if self.cuts else ""
         return (
             "The values themselves are all published, and so is roughly when they occurred: only their order within "
-            f"the window is protected. Hiding when a run of 12 values occurred costs up to ε = {twelve.epsilon:.6g}; "
-            "each further release of the same series adds to the cost."
+            f"the window is protected. {cuts}Hiding when a run of 12 values occurred costs up to "
+            f"ε = {twelve.epsilon:.6g}; each further release of the same series adds to the cost."
         )
 
 
@@ -212,6 +217,30 @@ class NoiselessGuarantee(Guarantee):
         """As for every guarantee, with the bits; a count beyond 2^53 is a text, as JSON readers would round it."""
         outputs = self.outputs if self.outputs <= 2**53 else count(self.outputs)
         return {**super().to_dict(), "outputs": outputs, "bits": self.bits}
+
+
+_KINDS: dict[str, type[Guarantee]] = {
+    each.kind: each for each in (PufferfishGuarantee, TemporalGuarantee, NoiselessGuarantee)
+}
+
+
+def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
+    """The guarantee that `to_dict` wrote; a count of outputs that was written as a power of two is rounded up.
+
+    Raises
+    ------
+    ArgumentError
+        If the data describe no guarantee.
+    """
+    kind = _KINDS.get(data.get("kind", ""))
+    if kind is None:
+        raise ArgumentError("kind: must be pufferfish, temporal or noiseless")
+    values = {each.name: data[each.name] for each in fields(kind) if each.name in data}
+    if values.get("epsilon") == "infinity":
+        values["epsilon"] = math.inf
+    if isinstance(values.get("outputs"), str):
+        values["outputs"] = 2 ** math.ceil(float(values["outputs"].removeprefix("2^")) + 1e-5)
+    return kind(**values)
 
 
 def count(value: int) -> str:

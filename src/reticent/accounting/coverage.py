@@ -1,0 +1,163 @@
+"""Which data an event speaks of: series and stretches of time, as keyed codes, grouped by geometry.
+
+A panel of many series over the same times is one geometry and one code a series; the ledger keeps such a coverage once,
+however often it is charged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.accounting.fingerprints import derived_key, fingerprint_key, series_codes, time_codes
+from reticent.errors import ArgumentError, InputError, LedgerError
+
+ALWAYS = (-(2**63), 2**63 - 1)
+_HEADER = struct.Struct("<4sQQ")
+_MAGIC = b"rtc1"
+
+
+class Geometry(NamedTuple):
+    """The records of one series.
+
+    Attributes
+    ----------
+    first, last : int
+        Time of the first and of the last record, in ticks; `ALWAYS` if it was not stated.
+    records : int
+        How many; -1 if it was not stated.
+    times : int
+        Keyed code of their times; -1 if it was not stated.
+    design : int
+        For a redaction: which of its mechanisms; -1 where the series was released whole.
+    """
+
+    first: int = ALWAYS[0]
+    last: int = ALWAYS[1]
+    records: int = -1
+    times: int = -1
+    design: int = 0
+
+    @property
+    def stretch(self) -> tuple[int, int]:
+        """First and last."""
+        return self.first, self.last
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """Series with their geometries.
+
+    Attributes
+    ----------
+    series : uint64, shape (m,)
+        Sorted codes; none for *all series* of a data set.
+    which : uint32, shape (m,)
+        Row of `geometries` of each series.
+    geometries : tuple of Geometry
+    """
+
+    series: NDArray[np.uint64]
+    which: NDArray[np.uint32]
+    geometries: tuple[Geometry, ...]
+
+    @classmethod
+    def everything(cls, geometry: Geometry | None = None) -> Coverage:
+        """All series of a data set, those that are yet to come included."""
+        none = np.empty(0, dtype=np.uint64)
+        return cls(none, none.astype(np.uint32), (geometry or Geometry(),))
+
+    @classmethod
+    def of(cls, series_ids: Iterable[Any], geometry: Geometry | None = None) -> Coverage:
+        """The named series, all with one geometry."""
+        ids = list(series_ids)
+        if not ids:
+            raise ArgumentError("series: name at least one, or leave it out for all series of the data set")
+        codes = series_codes(_key(), ids)
+        return cls._arranged(codes, np.zeros(codes.size, dtype=np.uint32), (geometry or Geometry(),))
+
+    @classmethod
+    def _arranged(
+        cls, codes: NDArray[np.uint64], which: NDArray[np.uint32], geometries: tuple[Geometry, ...]
+    ) -> Coverage:
+        order = np.argsort(codes, kind="stable")
+        codes, which = codes[order], which[order]
+        if (codes[1:] == codes[:-1]).any():
+            raise InputError("id: two series have identifiers that the ledger cannot tell apart; rename one of them")
+        return cls(codes, which, geometries)
+
+    @property
+    def all_series(self) -> bool:
+        """Whether it speaks of a data set as a whole."""
+        return not self.series.size
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, in hexadecimal."""
+        return hashlib.sha256(self._raw()).hexdigest()
+
+    def _raw(self) -> bytes:
+        table = np.array(self.geometries, dtype="<i8").tobytes()
+        head = _HEADER.pack(_MAGIC, self.series.size, len(self.geometries))
+        return head + self.series.astype("<u8").tobytes() + self.which.astype("<u4").tobytes() + table
+
+    def to_bytes(self) -> bytes:
+        """Compact and compressed."""
+        return zlib.compress(self._raw(), 1)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, digest: str) -> Coverage:
+        """The coverage that `to_bytes` wrote.
+
+        Raises
+        ------
+        LedgerError
+            If it is not the one of that digest.
+        """
+        try:
+            raw = zlib.decompress(data)
+        except zlib.error:
+            raw = b""
+        if hashlib.sha256(raw).hexdigest() != digest:
+            raise LedgerError("ledger: the series of an entry were altered; put the right file back")
+        _, size, count = _HEADER.unpack_from(raw)
+        at = _HEADER.size
+        series = np.frombuffer(raw, dtype="<u8", count=size, offset=at).astype(np.uint64)
+        which = np.frombuffer(raw, dtype="<u4", count=size, offset=at + 8 * size).astype(np.uint32)
+        table = np.frombuffer(raw, dtype="<i8", offset=at + 12 * size).reshape(count, 5).tolist()
+        return cls(series, which, tuple(Geometry(*row) for row in table))
+
+
+class CoverageBuilder:
+    """Gathers the series of a release chunk by chunk."""
+
+    def __init__(self) -> None:
+        self._key = _key()
+        self._codes: list[NDArray[np.uint64]] = []
+        self._rows: list[NDArray[np.int64]] = []
+
+    def add(self, series_ids: Sequence[Any], ticks: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+        """Whole series: i has the times ``ticks[offsets[i]:offsets[i + 1]]``, sorted."""
+        self._codes.append(series_codes(self._key, series_ids))
+        ends = ticks[offsets[:-1]], ticks[offsets[1:] - 1]
+        self._rows.append(np.stack([*ends, np.diff(offsets), time_codes(self._key, ticks, offsets)], axis=1))
+
+    def finish(self, designs: NDArray[np.int64] | None = None) -> Coverage:
+        """The coverage; `designs` says, for each series in the order of arrival, which mechanism released it."""
+        codes, rows = np.concatenate(self._codes), np.concatenate(self._rows)
+        column = np.zeros(codes.size, dtype=np.int64) if designs is None else designs
+        table, which = np.unique(np.column_stack([rows, column]), axis=0, return_inverse=True)
+        geometries = tuple(Geometry(*row) for row in table.tolist())
+        return Coverage._arranged(codes, which.reshape(-1).astype(np.uint32), geometries)
+
+
+def _key() -> bytes:
+    return derived_key(fingerprint_key(), "coverage")

@@ -1,0 +1,271 @@
+"""What happened: mechanisms in the order in which they were applied, and the data that they were applied to.
+
+An event says nothing of its cost; the accountants compute that in the unit of a budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
+
+import reticent.redaction
+import reticent.switching
+from reticent.accounting.budgets import Budget
+from reticent.accounting.composition import coordinates, kind_of, pipeline
+from reticent.accounting.coverage import ALWAYS, Coverage, Geometry
+from reticent.errors import ArgumentError, LedgerError
+from reticent.guarantees import Guarantee
+from reticent.quantization import AggregateQuantization, LocalQuantization, Quantizer, VectorQuantization
+from reticent.switching import Switch
+
+Step: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """The mechanisms of one redaction of a table, one a geometry, each with its chain as of its first record.
+
+    Parameters
+    ----------
+    mechanisms : tuple of redaction mechanisms
+    step : int
+        Ticks between neighbouring records.
+    """
+
+    mechanisms: tuple[Any, ...]
+    step: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One release, or one spend.
+
+    Parameters
+    ----------
+    steps : tuple of dict
+        As `Event.of` writes them.
+    coverage : Coverage
+        Series and stretches of time.
+    dataset : str
+        The data set that the curator names: equal series and times under two names are taken as different data.
+    columns : tuple of str
+        Value columns.
+    cuts : bool
+        A switched piece between public cuts.
+    """
+
+    steps: tuple[Step, ...]
+    coverage: Coverage
+    dataset: str = ""
+    columns: tuple[str, ...] = ()
+    cuts: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *steps: Any,
+        dataset: str = "",
+        columns: Sequence[str] = (),
+        series: Iterable[Any] | None = None,
+        stretch: tuple[int, int] | None = None,
+        coverage: Coverage | None = None,
+        cuts: bool = False,
+    ) -> Event:
+        """An event of mechanisms (in order), of a bare guarantee, or of a `Budget` that was spent.
+
+        Parameters
+        ----------
+        *steps
+            One; or several, of which only the last one's output is handed out.
+        dataset, columns, cuts
+            As for the class.
+        series : iterable of identifiers, optional
+            All series of the data set, if absent.
+        stretch : (int, int), optional
+            First and last tick; the whole of each series, if absent.
+        coverage : Coverage, optional
+            Instead of series and stretch.
+
+        Raises
+        ------
+        ArgumentError, RefusedError
+            Something that is no mechanism; a pipeline without a joint claim.
+        """
+        if not steps:
+            raise ArgumentError("steps: give a mechanism, a guarantee or a spend")
+        if coverage is None:
+            geometry = Geometry(*(_stretch(stretch) or _natural_stretch(steps[-1])))
+            coverage = Coverage.everything(geometry) if series is None else Coverage.of(series, geometry)
+        event = cls(tuple(map(step_of, steps)), coverage, str(dataset), tuple(columns), cuts)
+        event.claims  # noqa: B018  an unknown pipeline is refused here
+        return event
+
+    @cached_property
+    def parts(self) -> tuple[Any, ...]:
+        """The steps as objects: mechanisms, `Redaction`, or `Budget`."""
+        return tuple(_part(canonical(step)) for step in self.steps)
+
+    @cached_property
+    def claims(self) -> frozenset[str]:
+        """The kinds of guarantee that the release carries."""
+        return _claims(canonical(list(self.steps)))
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal events on equal data."""
+        return hashlib.sha256(canonical({**self.to_dict(), "coverage": self.coverage.digest}).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the coverage, as plain values."""
+        return {
+            "steps": list(self.steps),
+            "dataset": self.dataset,
+            "columns": list(self.columns),
+            "cuts": self.cuts,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], coverage: Coverage) -> Event:
+        """The event that `to_dict` wrote."""
+        return cls(tuple(data["steps"]), coverage, data["dataset"], tuple(data["columns"]), data["cuts"])
+
+    def describe(self) -> str:
+        """The steps in a few words."""
+        return describe(self.steps)
+
+
+def describe(steps: Sequence[Step]) -> str:
+    """Steps in a few words."""
+    return ", then ".join(_words(step) for step in steps)
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is equal for equal values."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def step_of(part: Any) -> Step:
+    """A mechanism, guarantee or spend as plain values."""
+    match part:
+        case Budget():
+            return {"spend": part.to_dict()}
+        case Guarantee():
+            return {"spend": Budget.of(part).to_dict()}
+        case Switch():
+            return {"switch": part.to_dict(), "own": Budget.of(part.guarantee).to_dict()}
+        case Quantizer():
+            return {"quantize": [LocalQuantization.of(part).to_dict()]}
+        case LocalQuantization():
+            return {"quantize": [part.to_dict()]}
+        case VectorQuantization():
+            return {"quantize": [each.to_dict() for each in part.coordinates]}
+        case AggregateQuantization():
+            return {"aggregate": str(part.guarantee.outputs)}
+        case Redaction():
+            return _redact_step(part)
+    if kind_of(part) == "pufferfish":
+        return step_of(Redaction((part,)))
+    raise ArgumentError(f"steps: {type(part).__name__} cannot be charged; give a mechanism, a guarantee or a spend")
+
+
+@lru_cache(maxsize=4096)
+def _part(text: str) -> Any:
+    step = json.loads(text)
+    try:
+        if "spend" in step:
+            return Budget.from_dict(step["spend"])
+        if "switch" in step:
+            return _SWITCHES[step["switch"]["mechanism"]].from_dict(step["switch"])
+        if "quantize" in step:
+            return VectorQuantization([LocalQuantization.from_dict(each) for each in step["quantize"]])
+        if "aggregate" in step:
+            return Budget.noiseless(int(step["aggregate"]))
+        return _redaction(step)
+    except (KeyError, TypeError):
+        raise LedgerError(
+            "ledger: it holds a mechanism that this version does not know; use the version that charged it"
+        ) from None
+
+
+def _redact_step(part: Redaction) -> Step:
+    """Each chain is written once, whatever the phases that it is used at."""
+    chains: dict[str, int] = {}
+    mechanisms = []
+    for each in part.mechanisms:
+        body = each.to_dict()
+        own = []
+        for chain in body.pop("chains"):
+            text = canonical({**chain, "phase": 0})
+            own.append([chains.setdefault(text, len(chains)), chain["phase"]])
+        mechanisms.append({**body, "chains": own})
+    return {"redact": mechanisms, "chains": [json.loads(text) for text in chains], "step": part.step}
+
+
+def _redaction(step: Step) -> Redaction:
+    mechanisms = []
+    for each in step["redact"]:
+        chains = [{**step["chains"][index], "phase": phase} for index, phase in each["chains"]]
+        mechanisms.append(_REDACTIONS[each["mechanism"]].from_dict({**each, "chains": chains}))
+    return Redaction(tuple(mechanisms), step["step"])
+
+
+_SWITCHES: dict[str, Any] = {
+    each.name: each for each in vars(reticent.switching).values() if isinstance(each, type) and hasattr(each, "name")
+}
+_REDACTIONS: dict[str, Any] = {
+    each.mechanism: each
+    for each in vars(reticent.redaction).values()
+    if isinstance(each, type) and hasattr(each, "mechanism") and hasattr(each, "from_dict")
+}
+
+
+@lru_cache(maxsize=4096)
+def _claims(text: str) -> frozenset[str]:
+    parts = [_part(canonical(step)) for step in json.loads(text)]
+    if len(parts) == 1:
+        part = parts[0]
+        if isinstance(part, Budget):
+            return frozenset({part.kind})
+        return frozenset({"pufferfish" if isinstance(part, Redaction) else kind_of(part)})
+    if any(isinstance(part, Budget) for part in parts):
+        raise ArgumentError("steps: a pipeline is made of mechanisms; a guarantee does not say what was done")
+    choices = [part.mechanisms if isinstance(part, Redaction) else (_single(part),) for part in parts]
+    return frozenset.intersection(
+        *(frozenset(each.kind for each in pipeline(*steps)) for steps in itertools.product(*choices))
+    )
+
+
+def _single(part: Any) -> Any:
+    """A quantisation of one column as such: what follows a pipeline depends on there being one."""
+    cells = coordinates(part) if isinstance(part, VectorQuantization) else None
+    return part.coordinates[0] if cells and len(cells) == 1 else part
+
+
+def _stretch(stretch: tuple[int, int] | None) -> tuple[int, int] | None:
+    if stretch is not None and not ALWAYS[0] <= stretch[0] <= stretch[1] <= ALWAYS[1]:
+        raise ArgumentError("stretch: give the first and the last tick, first not after last")
+    return stretch
+
+
+def _natural_stretch(step: Any) -> tuple[int, int]:
+    """Of a redaction that says no more: its records, counted from zero."""
+    n = getattr(step, "n", None)
+    return (0, n - 1) if n is not None and kind_of(step) == "pufferfish" else ALWAYS
+
+
+def _words(step: Step) -> str:
+    if "spend" in step:
+        return f"spend of {Budget.from_dict(step['spend'])}"
+    if "switch" in step:
+        return f"switch ({step['switch']['mechanism']}, {Budget.from_dict(step['own'])})"
+    if "quantize" in step:
+        return f"quantisation ({', '.join(str(each['outputs']) for each in step['quantize'])} outputs a reading)"
+    if "aggregate" in step:
+        return f"aggregation ({step['aggregate']} outputs as one individual varies)"
+    kinds = sorted({each["mechanism"] for each in step["redact"]})
+    return f"redaction ({', '.join(kinds)}; {len(step['redact'])} geometries)"

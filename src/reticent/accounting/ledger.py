@@ -1,0 +1,438 @@
+"""The ledger: what has been spent on which data, kept on disk, charged before anything is released."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from reticent.accounting.books import Book, Posting, Spending, largest
+from reticent.accounting.budgets import Budget
+from reticent.accounting.chain import Body, Chain
+from reticent.accounting.events import Event, Redaction, Step, describe
+from reticent.accounting.fingerprints import home
+from reticent.errors import ArgumentError, LedgerError, RefusedError
+from reticent.quantization.exact import Number
+from reticent.redaction import RedactionPolicy
+
+
+def default_path() -> Path:
+    """The ledger of the curator's own folder."""
+    return home() / "ledger.sqlite"
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a charge did.
+
+    Attributes
+    ----------
+    number : int
+        Of the entry.
+    request : str or None
+    answered : bool
+        The request had been answered before: nothing was charged, and the earlier release is to be handed out again.
+    released : str or None
+        SHA-256 of the released file.
+    again : int
+        Number of its series that had been released before.
+    spent : tuple of Spending
+        The cumulative cost of the series that were charged, in the unit of each limit.
+    """
+
+    number: int
+    request: str | None
+    answered: bool
+    released: str | None
+    again: int = 0
+    spent: tuple[Spending, ...] = ()
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One line of the history.
+
+    Attributes
+    ----------
+    number : int
+    at : str
+        UTC, ISO 8601.
+    entry : {"charge", "step", "limit", "reset"}
+    dataset : str
+    text : str
+        What happened, in words.
+    request, released : str or None
+    """
+
+    number: int
+    at: str
+    entry: str
+    dataset: str
+    text: str
+    request: str | None = None
+    released: str | None = None
+
+
+class Ledger:
+    """Budgets and charges of data sets, by series and stretch of time.
+
+    Safe for many processes and threads. Opening checks every entry against the chain's head, which is kept outside.
+
+    Parameters
+    ----------
+    path : path, optional
+        An SQLite file; the one in the curator's own folder by default.
+    create : bool
+        Make it where there is none.
+
+    Raises
+    ------
+    LedgerError
+        A ledger that is not as it was left: nothing can be charged to it, so nothing is released.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, create: bool = True) -> None:
+        self.path = default_path() if path is None else Path(path)
+        self._lock = threading.RLock()
+        self._books: dict[str, Book] = {}
+        self._requests: dict[str, _Answer] = {}
+        self._released: set[str] = set()
+        self._steps: dict[str, tuple[Step, ...]] = {}
+        self._coverages: dict[str, int] = {}
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._posting: Posting | None = None
+        self._chain = Chain(self.path, create=create)
+        self._chain.read(self._take)
+        self._load = lru_cache(maxsize=32)(self._chain.coverage)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def limit(
+        self,
+        dataset: str = "",
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        window: int | None = None,
+        outputs: int | None = None,
+        bits: Number | None = None,
+    ) -> Budget:
+        """Set a limit for every series of a data set: (ε, δ) at a window, ε about secrets, or outputs of a reading.
+
+        Parameters
+        ----------
+        dataset : str
+        epsilon, delta, window
+            With a window: of switches. Without: of redactions.
+        outputs, bits
+            Of quantisations: exactly one of the two.
+
+        Raises
+        ------
+        ArgumentError
+            Amounts that are negative, infinite or no numbers.
+        """
+        if epsilon is None:
+            if window is not None or delta != 0:
+                raise ArgumentError("epsilon: a limit at a window needs it (nats)")
+            limit = Budget.noiseless(outputs, bits)
+        elif outputs is not None or bits is not None:
+            raise ArgumentError("outputs, bits: set them apart from a limit of ε; they are another kind of budget")
+        else:
+            limit = Budget.pufferfish(epsilon) if window is None else Budget.temporal(epsilon, window, delta)
+        if window is None and delta != 0:
+            raise ArgumentError("delta: it belongs to a limit at a window")
+        self._append({"entry": "limit", "dataset": str(dataset), "budget": limit.to_dict()})
+        return limit
+
+    def charge(
+        self, event: Event, *, request: str | None = None, released: str | None = None, job: str | None = None
+    ) -> Charge:
+        """Spend what an event costs. **Charge first, release after**: what raises here must not be released.
+
+        Parameters
+        ----------
+        event : Event
+        request : str, optional
+            A name for the request: made again, it is answered with the same release at no further charge.
+        released : str, optional
+            SHA-256 of the staged file.
+        job : str, optional
+            What was asked for, in words of the caller's: a request that is made again must ask the same.
+
+        Raises
+        ------
+        RefusedError
+            A limit would be exceeded, nothing is proved of the releases together, or the request named another event.
+        LedgerError
+            The ledger is not as it was left, or cannot be written.
+        """
+        name = request if request is not None else _once(event)
+        digest, coverage = event.digest, event.coverage
+        with self._lock:
+            try:
+                with self._chain.writing(self._take) as append:
+                    self._catch_up()
+                    known = None if name is None else self._requests.get(name)
+                    if known is not None:
+                        if known.digest != digest:
+                            raise RefusedError(_OTHER)
+                        return known.again(name)
+                    book = self._books.get(event.dataset) or Book()
+                    posting = book.prepare(event)
+                    _check(event, book, posting)
+                    spent = tuple(_cumulative(event, book, posting))
+                    place = self._coverages.get(coverage.digest)
+                    body = {
+                        "entry": "charge",
+                        "at": _now(),
+                        "dataset": event.dataset,
+                        "request": name,
+                        "job": job,
+                        "event": event.to_dict(),
+                        "digest": digest,
+                        "coverage": {
+                            "id": self._chain.count if place is None else place,
+                            "digest": coverage.digest,
+                            "series": coverage.series.size,
+                        },
+                        "released": released,
+                    }
+                    entry = append(body, coverage.to_bytes() if place is None else None)
+                    self._posting = posting
+                self._catch_up()
+            finally:
+                self._posting = None
+        return Charge(entry, name, False, released, posting.again, spent)
+
+    def note_step(self, event: Event, released: str) -> None:
+        """A file that stays in the house, as a step of a pipeline: nothing is spent, its hash is remembered."""
+        self._append({"entry": "step", "dataset": event.dataset, "event": event.to_dict(), "released": released})
+
+    def reset(self, dataset: str = "", *, reason: str) -> None:
+        """Forget what was spent on a data set; this act, and all before it, stay in the history."""
+        if not reason.strip():
+            raise ArgumentError("reason: say why the budget is reset; it stays in the history")
+        self._append({"entry": "reset", "dataset": str(dataset), "reason": reason})
+
+    def _append(self, body: Body) -> None:
+        with self._lock:
+            with self._chain.writing(self._take) as append:
+                append({**body, "at": _now()})
+            self._catch_up()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def answer(self, request: str, job: str | None = None) -> Charge | None:
+        """The charge of a request that was made before.
+
+        Raises
+        ------
+        RefusedError
+            If it asked for something else.
+        """
+        with self._lock:
+            self._refresh()
+            known = self._requests.get(request)
+        if known is not None and known.job != job:
+            raise RefusedError(_OTHER)
+        return None if known is None else known.again(request)
+
+    def step(self, released: str) -> tuple[Step, ...] | None:
+        """Steps of the pipeline that made a file which stayed in the house."""
+        with self._lock:
+            self._refresh()
+            return self._steps.get(released)
+
+    def charged(self, released: str) -> bool:
+        """Whether the release of a file has been charged."""
+        with self._lock:
+            self._refresh()
+            return released in self._released
+
+    def spent(self, dataset: str | None = None, *, window: int | None = None) -> tuple[Spending, ...]:
+        """The largest amounts of each data set and kind, in the unit of each limit.
+
+        Parameters
+        ----------
+        dataset : str, optional
+            All of them by default.
+        window : int, optional
+            Steps: of switches, the amounts at this window.
+        """
+        with self._lock:
+            self._refresh()
+            names = sorted(self._books) if dataset is None else [dataset]
+            books = [(name, self._books.get(name, Book())) for name in names]
+            return tuple(each for name, book in books for each in book.spending(name, window or 0))
+
+    def history(self, dataset: str | None = None, *, last: int | None = 100) -> tuple[HistoryEntry, ...]:
+        """The last entries, oldest first; all of them if `last` is None. Charges before a reset are among them."""
+        with self._lock:
+            self._chain.read(self._take)
+            found: list[HistoryEntry] = []
+            mark = None if dataset is None else b'"dataset":' + json.dumps(dataset, ensure_ascii=False).encode()
+            for number, text in self._chain.bodies(newest_first=True):
+                if last is not None and len(found) >= last:
+                    break
+                if mark is not None and mark not in text:
+                    continue
+                body = json.loads(text)
+                if body["entry"] != "ledger" and (dataset is None or body["dataset"] == dataset):
+                    found.append(_line(number, body))
+            return tuple(reversed(found))
+
+    def export(self) -> list[Body]:
+        """Every entry as plain values, for an auditor: no key, no draw, no name of a series."""
+        with self._lock:
+            self._chain.read(self._take)
+            return [{"number": number, **json.loads(text)} for number, text in self._chain.bodies()]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._chain.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.path.name}>"
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def _take(self, number: int, text: bytes) -> None:
+        """An entry that was checked; its meaning is worked out when it is needed."""
+        self._waiting.append((number, text))
+
+    def _refresh(self) -> None:
+        self._chain.read(self._take)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        while self._waiting:
+            number, text = self._waiting[0]
+            self._apply(number, json.loads(text))
+            self._waiting.popleft()
+
+    def _apply(self, number: int, body: Body) -> None:
+        match body["entry"]:
+            case "limit":
+                limit = Budget.from_dict(body["budget"])
+                self._book(body).limits[limit.unit] = limit
+            case "reset":
+                self._book(body).reset()
+            case "step":
+                self._steps[body["released"]] = tuple(body["event"]["steps"])
+            case "charge":
+                self._post(number, body)
+            case "ledger":
+                return
+            case _:
+                raise LedgerError(f"ledger: entry {number} is of a newer version; use the version that wrote it")
+
+    def _post(self, number: int, body: Body) -> None:
+        book, named = self._book(body), body["coverage"]
+        posting = self._posting
+        if posting is None:
+            coverage = self._load(named["id"], named["digest"])
+            posting = book.prepare(Event.from_dict(body["event"], coverage))
+        book.post(posting)
+        self._coverages.setdefault(named["digest"], named["id"])
+        if body["released"] is not None:
+            self._released.add(body["released"])
+        if body["request"] is not None:
+            self._requests[body["request"]] = _Answer(number, body["digest"], body["job"], body["released"])
+
+    def _book(self, body: Body) -> Book:
+        return self._books.setdefault(body["dataset"], Book())
+
+
+_OTHER = "request: it was made before, for another release; give each request a name of its own"
+
+
+class _Answer(NamedTuple):
+    """What a request was answered with."""
+
+    number: int
+    digest: str
+    job: str | None
+    released: str | None
+
+    def again(self, request: str | None) -> Charge:
+        return Charge(self.number, request, True, self.released)
+
+
+def _once(event: Event) -> str | None:
+    """A sequential redaction is drawn once: asked for again, it is the same request."""
+    sequential = any(
+        not isinstance(each, RedactionPolicy)
+        for part in event.parts
+        if isinstance(part, Redaction)
+        for each in part.mechanisms
+    )
+    return f"once {event.digest}" if sequential else None
+
+
+def _check(event: Event, book: Book, posting: Posting) -> None:
+    """Refuse what exceeds a limit, or shows what is hidden.
+
+    Raises
+    ------
+    RefusedError
+        Nothing has been spent.
+    """
+    if posting.again and any(account.void for account in posting.fresh):
+        raise RefusedError(
+            "ledger: the releases of a series together would show a record that one of them withholds as private, so "
+            "that claim would be void; hide the same records in each"
+        )
+    for kind in event.claims:
+        for limit in book.limits_of(kind):
+            total = largest(posting.fresh, kind, limit.window)
+            if not total.within(limit):
+                named = f" of data set {event.dataset}" if event.dataset else ""
+                raise RefusedError(
+                    f"ledger: the budget{named} would be exceeded: all releases together would cost {total}, and the "
+                    f"limit is {limit}; nothing was charged, and nothing is released"
+                )
+
+
+def _cumulative(event: Event, book: Book, posting: Posting) -> Iterator[Spending]:
+    for kind in sorted(event.claims):
+        limits: list[Budget | None] = [*book.limits_of(kind)]
+        for limit in limits or [None]:
+            total = largest(posting.fresh, kind, 0 if limit is None else limit.window)
+            releases = max(account.releases for account in posting.fresh)
+            yield Spending(event.dataset, total, limit, event.coverage.series.size, releases)
+
+
+def _line(number: int, body: Body) -> HistoryEntry:
+    match body["entry"]:
+        case "charge" | "step":
+            event = body["event"]
+            series = body.get("coverage", {}).get("series")
+            of = "" if series is None else f" of {series:,} series" if series else " of all series"
+            text = describe(event["steps"]) + of
+        case "limit":
+            text = f"limit {Budget.from_dict(body['budget'])}"
+        case _:
+            text = f"what was spent is forgotten: {body['reason']}"
+    return HistoryEntry(
+        number, body["at"], body["entry"], body["dataset"], text, body.get("request"), body.get("released")
+    )
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -13,13 +13,14 @@ from reticent.errors import ArgumentError
 from reticent.guarantees import PufferfishGuarantee, number
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, Roster, VectorQuantization
-from reticent.redaction import RedactionPolicy
+from reticent.redaction import RedactionPolicy, SequentialRedaction
+from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.policy import say_model
 from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, Switch
 
 Body = dict[str, Any]
 
-_REDACTIONS = {kind.mechanism: kind for kind in (RedactionPolicy,)}
+_REDACTIONS: dict[str, Any] = {kind.mechanism: kind for kind in (RedactionPolicy, SequentialRedaction)}
 _SWITCHES: dict[str, type[Switch]] = {kind.name: kind for kind in (FootruleSwitch, MallowsSwitch, RanSwitch)}
 
 
@@ -138,7 +139,7 @@ def _redact(parameters: Mapping[str, Any]) -> Body:
     model = say_model([MarkovChain.from_dict(chain) for chain in parameters["chains"]])
     guarantee = PufferfishGuarantee(epsilon, f"the private records of a series ({private})", model)
     return {
-        "kept": epsilon <= parameters["asked"]["epsilon"],
+        "kept": epsilon <= parameters["asked"]["epsilon"] + TOLERANCE,
         "guarantee": guarantee.to_dict(),
         "leakage": [number(leakage) for leakage in leakages],
         "utility": {

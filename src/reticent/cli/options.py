@@ -56,7 +56,7 @@ def reading(
     row_names: bool,
 ) -> Any:
     """How a file is to be read, from the options."""
-    from reticent.tables.reading import NULLS, Reading
+    from reticent.tables.delimited import NULLS, Reading
 
     if delimiter == r"\t":
         delimiter = "\t"

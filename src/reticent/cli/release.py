@@ -281,7 +281,9 @@ def redact(
     smoothing: opt.SMOOTHING = None,
     period: opt.PERIOD = 1,
     every: opt.EVERY = None,
-    mechanism: Annotated[str, typer.Option("--mechanism", help="quilt.")] = "quilt",
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", help="quilt, three-region or sequential (once for each series).")
+    ] = "quilt",
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,

@@ -18,14 +18,21 @@ from reticent.quantization import AggregateQuantization, PublicationRule, Vector
 from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
 from reticent.randomness import Source, secure_source
-from reticent.redaction import RedactionPolicy, markov_quilt
+from reticent.redaction import (
+    RedactionPolicy,
+    SequentialRedaction,
+    markov_quilt,
+    sequential_redaction,
+    three_region,
+)
 from reticent.tables.aggregating import AggregateVerb, grouped
+from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
 from reticent.tables.models import Model, check_states, find_states, fit_all, fit_released, limit
 from reticent.tables.pipeline import Job, Progress, Release, opened, run
 from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
-from reticent.tables.reading import Columns, Reading, Records
+from reticent.tables.reading import Columns, Records
 from reticent.tables.redacting import RedactVerb, Secrets
 from reticent.tables.switching import SwitchVerb, choose_switch
 
@@ -264,7 +271,8 @@ def redact(
         For ``model="released"``: the alphabet (those that occur, by default), and as for `MarkovChain.fit`.
     every : str, optional
         Sampling period, such as "30m"; the most common step by default.
-    mechanism : {"quilt"}
+    mechanism : {"quilt", "three-region", "sequential"}
+        "sequential" releases most, and may be used once for each series.
     **options
         Columns, reading and output: see `Options`.
 
@@ -276,8 +284,8 @@ def redact(
     job = _job(table, options)
     if len(job.columns.value) != 1:
         raise ArgumentError("value: a redaction has one value column, the state of the chain")
-    if mechanism not in _DESIGNS:
-        raise ArgumentError(f"mechanism: must be one of {', '.join(_DESIGNS)}")
+    if mechanism not in MECHANISMS:
+        raise ArgumentError(f"mechanism: must be one of {', '.join(MECHANISMS)}")
     if not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
         raise ArgumentError("epsilon: must be a finite number of nats, zero or more")
     stated = private if isinstance(private, Private) else Private(_names(private))
@@ -289,7 +297,11 @@ def redact(
     known = None if released else _model(model)
     asked = {"epsilon": float(epsilon), "mechanism": mechanism}
 
-    def design(chain: MarkovChain, n: int, secrets: Secrets, absent: tuple[int, ...]) -> RedactionPolicy:
+    def design(
+        chain: MarkovChain, n: int, secrets: Secrets, absent: tuple[int, ...], reach: int | None
+    ) -> RedactionPolicy | SequentialRedaction:
+        if mechanism == "sequential":
+            return sequential_redaction(chain, n, list(secrets), epsilon, absent, reach)
         return _DESIGNS[mechanism](chain, n, list(secrets), epsilon, missing=absent)
 
     def make(records: Records) -> RedactVerb:
@@ -350,7 +362,8 @@ def fit(
         return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates)
 
 
-_DESIGNS = {"quilt": markov_quilt}
+_DESIGNS = {"quilt": markov_quilt, "three-region": three_region}
+MECHANISMS = (*_DESIGNS, "sequential")
 
 
 def _each(name: str, value: Number | Sequence[Number] | None, columns: Columns) -> list[Number]:

@@ -13,11 +13,12 @@ from reticent.claims import redaction_from_dict, rosters
 from reticent.errors import InputError, VerificationError
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, VectorQuantization
-from reticent.redaction import RedactionPolicy
+from reticent.redaction.support import possible
 from reticent.tables.chunks import Chunk, chunks
+from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid, Gridded, encode_states, runs
 from reticent.tables.models import count_on_grid, near_secrets
-from reticent.tables.reading import Columns, Reading, connect, open_records
+from reticent.tables.reading import Columns, connect, open_records
 
 if TYPE_CHECKING:
     from reticent.certificates import Certificate
@@ -195,7 +196,9 @@ class _Redacted:
             raise VerificationError("released file: other records are missing than the certificate says")
         if not flags[hidden[series.rows]].all():
             raise VerificationError("released file: a private record is not withheld")
-        if not possible(mechanism, series.rows, codes, flags):
+        shown, withheld = np.full(series.n, -1, dtype=np.int64), hidden.copy()
+        shown[series.rows], withheld[series.rows] = codes, flags
+        if not possible(mechanism, shown, withheld):
             raise VerificationError("released file: the mechanism does not withhold these records")
 
 
@@ -203,13 +206,6 @@ def _mask(positions: Sequence[int], n: int) -> Bools:
     mask = np.zeros(n, dtype=bool)
     mask[list(positions)] = True
     return mask
-
-
-def possible(policy: RedactionPolicy, rows: Ints, codes: Ints, flags: Bools) -> bool:
-    """Whether a local policy can show and withhold just these records of a series."""
-    r = policy.probabilities[rows]
-    shown = codes >= 0
-    return bool((r[shown, codes[shown]] < 1).all() and (r[flags].max(axis=1, initial=0) > 0).all())
 
 
 _SUPPORT: dict[str, Callable[[Mapping[str, Any], tuple[str, ...]], _Support]] = {

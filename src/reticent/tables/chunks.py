@@ -74,8 +74,7 @@ def chunks(
     keys = [*columns.id, columns.time]
     order = quoted_list(keys)
     if duplicates != "error":
-        nulls = "FIRST" if duplicates == "max" else "LAST"
-        order += "".join(f", {quoted(name)} ASC NULLS {nulls}" for name in (*columns.value, *columns.keep))
+        order += "".join(_by_value(records, name, duplicates) for name in (*columns.value, *columns.keep))
     names = (*columns.all, *(name for name in extra if name not in columns.all))
     relation = records.con.sql(f"SELECT {quoted_list(names)} FROM {records.view} ORDER BY {order}")
     waiting: list[pa.RecordBatch] = []
@@ -97,6 +96,15 @@ def chunks(
     yield _chunk(table, series_offsets(table, columns.id), columns, duplicates)
 
 
+def _by_value(records: Records, name: str, duplicates: str) -> str:
+    """Order of records at one time: missing ones (null or NaN) where the rule never takes them; -0.0 before 0.0."""
+    column, last = quoted(name), duplicates != "max"
+    order = f", {column} ASC NULLS {'LAST' if last else 'FIRST'}"
+    if records.types[name] not in ("FLOAT", "DOUBLE"):
+        return order
+    return f", coalesce(isnan({column}), true) {'ASC' if last else 'DESC'}{order}, signbit({column}) DESC"
+
+
 def _chunk(table: pa.Table, offsets: NDArray[np.int64], columns: Columns, duplicates: str) -> Chunk:
     again = ~_changes(table, columns.time)
     again[offsets[1:-1] - 1] = False
@@ -112,7 +120,22 @@ def _chunk(table: pa.Table, offsets: NDArray[np.int64], columns: Columns, duplic
     if duplicates == "min":
         kept[1:] = ~again
     positions = np.concatenate([[0], np.cumsum(kept)])
-    return Chunk(table.filter(kept), positions[offsets], columns)
+    first = np.concatenate([[True], ~again])
+    return Chunk(with_any_flag(table, table.filter(kept), first, columns), positions[offsets], columns)
+
+
+def with_any_flag(table: pa.Table, thinned: pa.Table, first: NDArray[np.bool_], columns: Columns) -> pa.Table:
+    """`thinned`, one row for each group of rows of `table`, where a flag is true if it is true for any of the group.
+
+    Else it would depend on the values which record stays, and hence whether it is private.
+    """
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        if field.name not in columns.all and pa.types.is_boolean(field.type):
+            flags = np.asarray(table[field.name], dtype=bool)
+            thinned = thinned.set_column(at, field, pa.array(np.logical_or.reduceat(flags, np.flatnonzero(first))))
+    return thinned
 
 
 def series_offsets(table: pa.Table, ids: tuple[str, ...]) -> NDArray[np.int64]:

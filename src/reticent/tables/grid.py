@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, InputError
+from reticent.tables.chunks import with_any_flag
 from reticent.tables.sql import quoted, quoted_list
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ class Grid:
         unit = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
         window = f"PARTITION BY {quoted_list(columns.id)} ORDER BY {time}" if columns.id else f"ORDER BY {time}"
         found = records.con.sql(
-            f"SELECT mode(d) FROM (SELECT {unit} - lag({unit}) OVER ({window}) AS d FROM {records.view}) WHERE d > 0"
-        ).fetchall()[0][0]
+            f"SELECT d FROM (SELECT {unit} - lag({unit}) OVER ({window}) AS d FROM {records.view}) WHERE d > 0 "
+            "GROUP BY d ORDER BY count(*) DESC, d LIMIT 1"
+        ).fetchall()
         only_one_record_each = 1 if records.time_is_whole else _UNITS["s"]
-        return cls(int(found) if found else only_one_record_each, records.time_is_whole)
+        return cls(int(found[0][0]) if found else only_one_record_each, records.time_is_whole)
 
     def ticks(self, times: pa.ChunkedArray | pa.Array) -> Ints:
         """Times as integers in the unit of `step`."""
@@ -104,7 +106,10 @@ class Grid:
         return total - np.repeat(total[offsets[:-1]], np.diff(offsets))
 
     def one_a_step(self, chunk: Chunk, column: str, rule: str) -> Chunk:
-        """Of several records in one step keep that with the smallest or the largest value, by `rule`."""
+        """Of several records in one step keep the smallest or the largest value, by `rule`, at the time of the first.
+
+        The time of the record that was chosen would tell how the values compare.
+        """
         if rule not in ("min", "max"):
             return chunk
         counts = self.steps(self.ticks(chunk.table[chunk.columns.time]), chunk.offsets)
@@ -112,15 +117,18 @@ class Grid:
         if counts.all():
             return chunk
         values = chunk.table[column]
-        kept = np.ones(counts.size, dtype=bool)
+        first = counts > 0
+        chosen = np.flatnonzero(first)
+        positions = np.concatenate([[0], np.cumsum(first)])
         choose = min if rule == "min" else max
-        for first, last in runs(counts == 0):
-            step = range(first - 1, last + 1)
-            present = [row for row in step if values[row].is_valid] or [step[0]]
-            kept[list(step)] = False
-            kept[choose(present, key=lambda row: values[row].as_py())] = True
-        positions = np.concatenate([[0], np.cumsum(kept)])
-        return replace(chunk, table=chunk.table.filter(kept), offsets=positions[chunk.offsets])
+        for a, b in runs(~first):
+            step = {row: values[row].as_py() for row in range(a - 1, b + 1)}
+            present = {row: value for row, value in step.items() if value is not None and value == value}
+            chosen[positions[a] - 1] = choose(present or step, key=lambda row: (present.get(row, 0), row))
+        table = with_any_flag(chunk.table, chunk.table.filter(first), first, chunk.columns)
+        at = table.schema.get_field_index(column)
+        table = table.set_column(at, table.schema.field(at), values.take(chosen))
+        return replace(chunk, table=table, offsets=positions[chunk.offsets])
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,17 @@ class Model:
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
             raise InputError(f"model: {path.name} is no model file; make one with reticent fit") from None
 
+    def reach(self, series_id: Any, series: Gridded, secrets: Sequence[tuple[int, int]]) -> int | None:
+        """Steps between the secrets and the nearest record that the model was fitted on; None where there is none."""
+        if not self.spans:
+            return None
+        steps = []
+        for begin, end in self.spans.get(series_fingerprint(fingerprint_key(), series_id), ()):
+            fitted = np.flatnonzero((series.ticks >= begin) & (series.ticks <= end))
+            if fitted.size:
+                steps += [max(first - int(fitted[-1]), int(fitted[0]) - last) - 1 for first, last in secrets]
+        return max(min(steps), 0) if steps else None
+
     def refuse_overlap(self, series_id: Any, first: int, last: int) -> None:
         """Refuse to protect records, or their margin, that the model was fitted on.
 

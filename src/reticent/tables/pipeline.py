@@ -17,9 +17,10 @@ import numpy as np
 from reticent.certificates import Certificate
 from reticent.randomness import Source
 from reticent.tables.chunks import Chunk, chunks, series_offsets
+from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
-from reticent.tables.reading import Columns, Reading, Records, connect, open_records
+from reticent.tables.reading import Columns, Records, connect, open_records
 from reticent.tables.staging import Outputs, staged
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from reticent.errors import RefusedError
 from reticent.markov import MarkovChain
 from reticent.randomness import Source
-from reticent.redaction import RedactionPolicy, redact_batch
+from reticent.redaction import RedactionPolicy, SequentialRedaction, redact_batch
+from reticent.redaction.leakage import TOLERANCE
+from reticent.redaction.support import touched
 from reticent.tables.chunks import Chunk
 from reticent.tables.grid import Grid, Gridded, runs
 from reticent.tables.models import Model, instant, near_secrets, series_on_grid
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Secrets = tuple[tuple[int, int], ...]
-Design = Callable[[MarkovChain, int, Secrets, tuple[int, ...]], RedactionPolicy]
-Geometry = tuple[int, int, Secrets, tuple[int, ...]]
+Mechanism = RedactionPolicy | SequentialRedaction
+Design = Callable[[MarkovChain, int, Secrets, tuple[int, ...], int | None], Mechanism]
+Geometry = tuple[int, int, Secrets, tuple[int, ...], int | None]
 
 
 @dataclass
@@ -39,7 +42,8 @@ class RedactVerb:
     private : Private
         As stated, for the certificate.
     design : callable
-        ``design(chain, n, secrets, missing)`` gives the mechanism.
+        ``design(chain, n, secrets, missing, reach)`` gives the mechanism; records farther than `reach` from a secret
+        should be released with certainty.
     asked : dict
         ε and the name of the mechanism, as asked for.
     margin : int, optional
@@ -58,7 +62,7 @@ class RedactVerb:
     duplicates: str = "error"
     action = "redact"
     _designs: dict[Geometry, int] = field(default_factory=dict)
-    _mechanisms: list[RedactionPolicy] = field(default_factory=list)
+    _mechanisms: list[Mechanism] = field(default_factory=list)
     _series: list[tuple[int | None, int]] = field(default_factory=list)
 
     @property
@@ -101,10 +105,11 @@ class RedactVerb:
         for first, last in secrets:
             absent[first : last + 1] = False
         phase = instant(int(series.ticks[0]), self.grid, self.model.chain.period)
-        geometry = (series.n, phase, secrets, tuple(np.flatnonzero(absent).tolist()))
+        reach = self.margin if self.margin is not None else self.model.reach(name, series, secrets)
+        geometry = (series.n, phase, secrets, tuple(np.flatnonzero(absent).tolist()), reach)
         if geometry not in self._designs:
-            mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3])
-            if mechanism.leakage() > self.asked["epsilon"]:
+            mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3], reach)
+            if mechanism.leakage() > self.asked["epsilon"] + TOLERANCE:
                 raise RefusedError("epsilon: the exact leakage of the design is above it, so nothing is released")
             self._designs[geometry] = len(self._mechanisms)
             self._mechanisms.append(mechanism)
@@ -112,13 +117,13 @@ class RedactVerb:
         self._check_model(name, series, self._mechanisms[index], absent)
         return index
 
-    def _check_model(self, name: Any, series: Gridded, mechanism: RedactionPolicy, absent: NDArray[np.bool_]) -> None:
+    def _check_model(self, name: Any, series: Gridded, mechanism: Mechanism, absent: NDArray[np.bool_]) -> None:
         """The model must owe nothing to records that may be withheld."""
-        touched = (mechanism.probabilities > 0).any(axis=1) & ~absent
+        withheld = touched(mechanism) & ~absent
         if self.margin is None:
-            for first, last in runs(touched):
+            for first, last in runs(withheld):
                 self.model.refuse_overlap(name, int(series.ticks[first]), int(series.ticks[last]))
-        elif (touched & ~near_secrets(mechanism.private, series.n, self.margin)).any():
+        elif (withheld & ~near_secrets(mechanism.private, series.n, self.margin)).any():
             raise RefusedError(
                 f"margin: the design may withhold records more than {self.margin} steps from a secret, which the "
                 "model was fitted on, so nothing is released; another margin chosen now would depend on what is "

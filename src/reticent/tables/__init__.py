@@ -306,7 +306,7 @@ def redact(
 
     def make(records: Records) -> RedactVerb:
         grid = _grid(records, every or (known.every if known else None))
-        finder = make_finder(records, stated, grid)
+        finder = make_finder(records, stated, grid, job.duplicates)
         found = known
         if found is None:
             assert margin is not None

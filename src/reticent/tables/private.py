@@ -85,7 +85,7 @@ class Finder:
         return runs(hidden)
 
 
-def make_finder(records: Records, private: Private, grid: Grid) -> Finder:
+def make_finder(records: Records, private: Private, grid: Grid, duplicates: str = "error") -> Finder:
     """Read the intervals in the units of the time column; add the flag of predicate or column to the view.
 
     Raises
@@ -98,9 +98,11 @@ def make_finder(records: Records, private: Private, grid: Grid) -> Finder:
 
     bounds = tuple(_bounds(records, interval) for interval in private.intervals)
     _check_inside(records, private, bounds)
-    if private.where is None and private.column is None:
-        return Finder(bounds, None)
     flags = []
+    if duplicates in ("min", "max"):  # a step is private if any of its records is, and only one of them will stay
+        flags += [f"({_ticks(records)} BETWEEN {first} AND {last})" for first, last in bounds]
+    if private.where is None and private.column is None and not flags:
+        return Finder(bounds, None)
     if private.column is not None:
         if private.column in records.columns.value:
             raise ArgumentError("private: the places of the secrets must not depend on values, and that column is one")
@@ -144,9 +146,13 @@ def _bounds(records: Records, interval: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _check_inside(records: Records, private: Private, bounds: Sequence[tuple[int, int]]) -> None:
+def _ticks(records: Records) -> str:
     time = quoted(records.columns.time)
-    ticks = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
+    return time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
+
+
+def _check_inside(records: Records, private: Private, bounds: Sequence[tuple[int, int]]) -> None:
+    time, ticks = quoted(records.columns.time), _ticks(records)
     for interval, (first, last) in zip(private.intervals, bounds, strict=True):
         inside, begin, end = records.con.sql(
             f"SELECT count(*) FILTER ({ticks} BETWEEN {first} AND {last}), min({time}), max({time}) FROM {records.view}"

@@ -71,7 +71,7 @@ def _compare(pair: Pair, columns: Any, action: str) -> Comparison:
         before, after = _column(original[name]), _column(released[name])
         if original.num_rows and i < DRAWN:
             figures += _draw(name, times, kind, before, after)
-        tables.append(_statistics(name, before, after, action))
+        tables.append(_statistics(f"{name}, {who}" if who else name, before, after, action))
     few = len(columns["value"]) - COLUMNS
     return Comparison(
         who or "The series",
@@ -190,14 +190,14 @@ def _panel(
         up = alt.Y("y:Q", axis=axis(name, tickCount=5), scale=alt.Scale(zero=False))
         return line.encode(x=along, y=up).properties(height=180)
     bar = chart.mark_bar(color=colour, height=thickness)
-    up_words = alt.Y("y:N", axis=axis(name), sort="ascending")
+    up_words = alt.Y("y:N", axis=axis(None), sort="ascending")
     return bar.encode(x=along, x2="x2", y=up_words).properties(height=alt.Step(26))
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------
 
 
-def _statistics(name: str, before: Column, after: Column, action: str) -> Table:
+def _statistics(title: str, before: Column, after: Column, action: str) -> Table:
     rows = [("Rows", number(before.values.size), number(after.values.size))]
     rows.append(("Missing or withheld", number(int(before.missing.sum())), number(int(after.missing.sum()))))
     if before.numeric and after.numeric:
@@ -206,7 +206,7 @@ def _statistics(name: str, before: Column, after: Column, action: str) -> Table:
     else:
         one, other = _counts(before), _counts(after)
         rows += [(key, one.get(key, "0"), other.get(key, "0")) for key in dict.fromkeys([*one, *other])][: WORDS + 1]
-    return Table(name, ("", "Original", "Released"), tuple(rows), _changes(before, after, action))
+    return Table(title, ("", "Original", "Released"), tuple(rows), _changes(before, after, action))
 
 
 def _summary(values: NDArray[np.float64]) -> dict[str, str]:

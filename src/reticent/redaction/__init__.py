@@ -15,6 +15,7 @@ from reticent.redaction.markov_quilt import (
     necessary_epsilon,
     published_quilt_utility,
 )
+from reticent.redaction.optimal import optimal_policy
 from reticent.redaction.policy import RecordPolicy, RedactionPolicy
 from reticent.redaction.release import redact_batch
 from reticent.redaction.sequential import SequentialRedaction, sequential_redaction
@@ -31,6 +32,7 @@ __all__ = [
     "markov_quilt",
     "max_influence",
     "necessary_epsilon",
+    "optimal_policy",
     "pointwise_influence",
     "published_quilt_utility",
     "published_utility",

@@ -125,18 +125,22 @@ def calibrated(
     present = ~covered(secrets, n)
     present[list(missing)] = False
     sides = [Side(chains, n, secret, direction, present) for direction in (-1, 1)]
-    shares = np.linspace(0, 1, SPLITS)
-    if sides[0].count == 0 or sides[1].count == 0:
-        shares = np.array([0.0 if sides[0].count == 0 else 1.0])
-    best, chosen = -math.inf, shares[0]
-    for share in shares:
-        gain = sides[0].best(share * epsilon)[0] + sides[1].best(epsilon - share * epsilon)[0]
-        if gain > best:
-            best, chosen = gain, share
+    share = best_share(sides, epsilon)
     r = np.ones((n, chains[0].size))
-    sides[0].write(r, chosen * epsilon)
-    sides[1].write(r, epsilon - chosen * epsilon)
+    sides[0].write(r, share * epsilon)
+    sides[1].write(r, epsilon - share * epsilon)
     return r
+
+
+def best_share(sides: Sequence[Side], epsilon: float) -> float:
+    """Share of ε for the left side with which the calibrated rules of both sides release the most."""
+    left, right = sides
+    if left.count == 0 or right.count == 0:
+        return 0.0 if left.count == 0 else 1.0
+    return max(
+        np.linspace(0, 1, SPLITS).tolist(),
+        key=lambda share: left.best(share * epsilon)[0] + right.best(epsilon - share * epsilon)[0],
+    )
 
 
 class Side:
@@ -154,7 +158,7 @@ class Side:
         self.influence = np.max(
             [
                 kernels.pointwise(
-                    self._steps(chain), chain.phase, self.start, direction, self.count, chain.law(self.start) > 0
+                    self.steps(chain), chain.phase, self.start, direction, self.count, chain.law(self.start) > 0
                 )
                 for chain in chains
             ],
@@ -164,7 +168,8 @@ class Side:
         self.scratch = np.ones((n, chains[0].size))
         self.found: dict[float, tuple[float, int, int, float]] = {}
 
-    def _steps(self, chain: MarkovChain) -> Floats:
+    def steps(self, chain: MarkovChain) -> Floats:
+        """One-step laws away from the secret."""
         return chain.backs if self.direction < 0 else chain.transitions
 
     def allowed(self, budget: float) -> Bools:
@@ -206,7 +211,7 @@ class Side:
 
         return min(
             kernels.largest_release(
-                self._steps(chain),
+                self.steps(chain),
                 chain.phase,
                 self.scratch,
                 self.start,

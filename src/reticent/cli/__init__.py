@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reticent._version import __version__
-from reticent.cli import demo, inspect, model, release
+from reticent.cli import demo, experiment, inspect, model, release
 
 app = typer.Typer(
     name="reticent",
@@ -41,6 +41,7 @@ app.command("switch")(release.switch)
 app.command("quantize")(release.quantize)
 app.command("fit")(model.fit)
 app.command("verify")(inspect.verify)
+app.command("experiment")(experiment.experiment)
 app.command("audit")(inspect.audit)
 
 

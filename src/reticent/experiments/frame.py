@@ -1,0 +1,110 @@
+"""What an experiment is, and how its outcome is written."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from reticent.experiments.sources import located
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came out.
+
+    Attributes
+    ----------
+    rows : sequence of mappings
+        Tidy: one observation a row, the same keys in each.
+    chart : altair chart
+    findings : str
+        What came out, in sentences.
+    table : str
+        A Markdown table for people, or nothing.
+    """
+
+    rows: Rows
+    chart: Any
+    findings: str
+    table: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named experiment.
+
+    Parameters
+    ----------
+    name, title : str
+    function : str
+        ``module:function`` within this package, from the files found (by name of the data set) to an `Outcome`.
+    sources : tuple of str
+        The data sets that it can use.
+    """
+
+    name: str
+    title: str
+    function: str
+    sources: tuple[str, ...] = ()
+
+    def run(self, data: Path | None = None) -> Outcome:
+        """Run on what is there of the data sets.
+
+        Parameters
+        ----------
+        data : Path, optional
+            The folder that holds a folder for each data set.
+
+        Raises
+        ------
+        ArgumentError
+            If the experiment needs data and none are there: it says where they can be had.
+        """
+        files = located(data, self.sources) if self.sources else {}
+        module, function = self.function.split(":")
+        outcome: Outcome = getattr(import_module(f"reticent.experiments.{module}"), function)(files)
+        return outcome
+
+
+def write(experiment: Experiment, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
+    """Write NAME.csv, NAME.svg, NAME.png and NAME.md; their paths."""
+    import vl_convert
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, svg, png, words = (folder / f"{experiment.name}.{kind}" for kind in ("csv", "svg", "png", "md"))
+    with rows.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(outcome.rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(outcome.rows)
+    spec = styled(outcome.chart).to_dict(validate=False)
+    svg.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+    png.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+    parts = (f"# {experiment.title}", outcome.findings, outcome.table)
+    words.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    return rows, svg, png, words
+
+
+def styled(chart: Any) -> Any:
+    """One look for all figures."""
+    return chart.configure(
+        background="white",
+        font="sans-serif",
+        padding=12,
+        axis={"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal", "labelLimit": 240},
+        header={"labelFontSize": 13, "titleFontSize": 13, "labelLimit": 320},
+        legend={"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 320, "symbolStrokeWidth": 3},
+        title={"fontSize": 14, "subtitleFontSize": 12, "anchor": "start", "fontWeight": "normal"},
+        text={"fontSize": 12},
+    )
+
+
+def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; the first column to the left, the others to the right."""
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *lines))

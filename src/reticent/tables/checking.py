@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.claims import redaction_from_dict, rosters
-from reticent.errors import InputError, VerificationError
+from reticent.errors import ReticentError, VerificationError
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, VectorQuantization
 from reticent.redaction.support import possible
@@ -38,40 +38,52 @@ def check_released(path: Path, certificate: Certificate) -> Checks:
     """
     from reticent.tables.pipeline import file_hash
 
-    released = certificate.released
+    if "sha256" not in certificate.released:
+        raise VerificationError("certificate: it is of a data frame and names no file; release to a file to check one")
     try:
-        same = file_hash(path) == released["sha256"]
+        same = file_hash(path) == certificate.released["sha256"]
     except OSError as error:
         raise VerificationError(f"released file: {path.name} cannot be read ({error.strerror})") from None
     if not same:
         raise VerificationError(f"released file: {path.name} is not the file of this certificate (its SHA-256 differs)")
-    checks: Checks = [("released file", "its SHA-256 is the certificate's")]
+    try:
+        outcome = _check_outcome(path, certificate)
+    except VerificationError:
+        raise
+    except ReticentError as error:
+        raise VerificationError(f"released file: {error}") from None
+    except Exception as error:  # whoever wrote a certificate may have put anything into it
+        raise VerificationError(
+            f"released file: it is not what the certificate describes ({type(error).__name__})"
+        ) from None
+    return [("released file", "its SHA-256 is the certificate's"), ("outcome", outcome)]
+
+
+def _check_outcome(path: Path, certificate: Certificate) -> str:
+    released = certificate.released
     parts = released["columns"]
     values = tuple(parts["value"])
     columns = Columns(parts["time"], (*values, *parts["added"]), tuple(parts["id"]), tuple(parts["kept"]))
     rows = series = longest = 0
     kind = "aggregate" if "aggregate" in certificate.parameters else certificate.action
     support = _SUPPORT[kind](certificate.parameters, values)
-    try:
-        for chunk in _released_chunks(path, columns):
-            support(chunk)
-            rows += chunk.table.num_rows
-            series += len(chunk.lengths)
-            longest = max(longest, int(chunk.lengths.max()))
-        support.finish()
-    except InputError as error:
-        raise VerificationError(f"released file: {error}") from None
+    for chunk in _released_chunks(path, columns, released):
+        support(chunk)
+        rows += chunk.table.num_rows
+        series += len(chunk.lengths)
+        longest = max(longest, int(chunk.lengths.max()))
+    support.finish()
     if (rows, series, longest) != (released["rows"], released["series"], released["longest"]):
         raise VerificationError("released file: it has another number of rows or series than the certificate says")
-    checks.append(("outcome", f"{rows:,} rows in {series:,} series, each a possible outcome of the mechanism"))
-    return checks
+    return f"{rows:,} rows in {series:,} series, each a possible outcome of the mechanism"
 
 
-def _released_chunks(path: Path, columns: Columns) -> Iterator[Chunk]:
+def _released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -> Iterator[Chunk]:
     import tempfile
 
     with tempfile.TemporaryDirectory() as scratch, connect(None, Path(scratch)) as con:
-        records = open_records(con, path, columns, Reading(nulls=("",)))
+        reading = Reading(released.get("delimiter"), nulls=("",), kinds=released.get("kinds", {}))
+        records = open_records(con, path, columns, reading)
         yield from chunks(records, duplicates="keep")
 
 

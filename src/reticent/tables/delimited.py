@@ -85,7 +85,8 @@ def open_csv(
         f"compression = {text('none' if copied else format.compression or 'none')}, "
         f"nullstr = [{', '.join(map(text, reading.nulls))}])"
     )
-    format = Format("csv", format.compression, delimiter, reading.decimal or ".")
+    occurs_in_times = delimiter.isalnum() or delimiter in " :-.+"  # which are written without quotes
+    format = Format("csv", format.compression, "," if occurs_in_times else delimiter)
     plan = [
         ("format", str(format)),
         ("delimiter", {"\t": "tab"}.get(delimiter, delimiter)),

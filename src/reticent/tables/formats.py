@@ -32,12 +32,14 @@ _COMPRESSION_SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd"
 
 @dataclass(frozen=True)
 class Format:
-    """`kind` is "csv", "parquet" or "feather"; `compression` wraps a CSV file ("gzip", "zstd" or None)."""
+    """`kind` is "csv", "parquet" or "feather"; `compression` wraps a CSV file ("gzip", "zstd" or None).
+
+    Text is written in UTF-8 with a decimal point, whatever the input's encoding and decimal mark.
+    """
 
     kind: str
     compression: str | None = None
     delimiter: str = ","
-    decimal: str = "."
 
     def __str__(self) -> str:
         return self.kind if self.compression is None else f"{self.kind}, {self.compression}"
@@ -80,7 +82,7 @@ def format_of_name(path: Path, fallback: Format) -> Format:
     if compression:
         suffixes.pop()
     if not suffixes:
-        return fallback if compression is None else Format("csv", compression, fallback.delimiter, fallback.decimal)
+        return fallback if compression is None else Format("csv", compression, fallback.delimiter)
     kind = _SUFFIXES.get(suffixes[-1])
     if kind is None:
         raise ArgumentError(
@@ -92,7 +94,7 @@ def format_of_name(path: Path, fallback: Format) -> Format:
             raise ArgumentError(f"output: {kind} is compressed inside; leave the {path.suffix} away")
         return Format(kind)
     delimiter = "\t" if suffixes[-1] == ".tsv" else fallback.delimiter
-    return Format("csv", compression, delimiter, fallback.decimal if delimiter != fallback.decimal else ".")
+    return Format("csv", compression, delimiter)
 
 
 @contextmanager
@@ -155,6 +157,7 @@ class Writer:
         import pyarrow.csv
         import pyarrow.parquet
 
+        self.schema = schema
         self._raw: Any = None
         self._sink: Any = None
         match format.kind:

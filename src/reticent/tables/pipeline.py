@@ -21,6 +21,7 @@ from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
 from reticent.tables.reading import Columns, Records, connect, open_records
+from reticent.tables.restoring import kind_of
 from reticent.tables.staging import Outputs, staged
 
 if TYPE_CHECKING:
@@ -124,9 +125,8 @@ class Release:
 
 
 @contextmanager
-def opened(job: Job, extra: tuple[str, ...]) -> Iterator[Records]:
-    """The typed records of a job; DuckDB spills into a folder of its own, which is removed."""
-    place = job.output.parent if job.output is not None and job.output.parent.is_dir() else None
+def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Iterator[Records]:
+    """The typed records of a job; DuckDB spills into a folder of its own (in `place`), which is removed."""
     scratch = Path(tempfile.mkdtemp(prefix=".reticent-", dir=place))
     try:
         with connect(job.memory, scratch) as con:
@@ -156,7 +156,8 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
             table = pa.concat_tables(tables).combine_chunks()
             certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
             return Release(from_arrow(table, job.table), certificate, None, records.plan)
-    with staged(job.output, overwrite=job.overwrite) as folder, opened(job, extra) as records:
+    staging = staged(job.output, overwrite=job.overwrite)  # what spilled is removed with it if this run is killed
+    with staging as folder, opened(job, extra, folder.parent) as records:
         return _to_files(job, records, make_verb(records), Outputs(job.output), folder)
 
 
@@ -180,12 +181,14 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     assert writer is not None  # there is at least one row, hence one chunk
     writer.close()
     facts |= {"format": str(format), "sha256": file_hash(path)}
+    if format.kind == "csv":
+        facts |= {"delimiter": format.delimiter, "kinds": {field.name: kind_of(field.type) for field in writer.schema}}
     certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
-    (folder / outputs.certificate.name).write_text(certificate.to_json())
-    (folder / outputs.report.name).write_text(public_report(certificate))
+    (folder / outputs.certificate.name).write_text(certificate.to_json(), encoding="utf-8")
+    (folder / outputs.report.name).write_text(public_report(certificate), encoding="utf-8")
     if job.private_report:
         page = private_report(certificate, pairs, records.plan)
-        (folder / outputs.private_report.name).write_text(page)
+        (folder / outputs.private_report.name).write_text(page, encoding="utf-8")
     return Release(None, certificate, outputs, records.plan)
 
 

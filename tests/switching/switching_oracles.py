@@ -23,6 +23,7 @@ def exchanged(order: tuple[int, ...], i: int, j: int) -> tuple[int, ...]:
 
 
 def delta_of_pair(law: Law, i: int, j: int, epsilon: float) -> float:
+    """Σ max(0, Pr(σ) - e^ε·Pr(τσ)) for the exchange τ of i and j."""
     return sum(max(0.0, p - math.exp(epsilon) * law[exchanged(order, i, j)]) for order, p in law.items())
 
 

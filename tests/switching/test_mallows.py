@@ -81,7 +81,7 @@ def test_draws_follow_the_law(switch, n):
 
 
 def test_a_sampler_off_by_one_percent_is_caught():
-    assert chi_square(many(MallowsSwitch(3, 2.03), 5), law_of(MallowsSwitch(3, 2.0), 5), 1_000_000) < 1e-6
+    assert chi_square(many(MallowsSwitch(3, 2.03), 5), law_of(MallowsSwitch(3, 2.0), 5), 300_000) < 1e-4
 
 
 @pytest.mark.parametrize("epsilon", [20.0, 60.0, 1.0])
@@ -92,8 +92,12 @@ def test_ranks_beyond_the_table(epsilon):
     assert law.rate <= epsilon
     weights = law.weights(3)
     assert np.all(weights[1:] / weights[:-1] >= math.exp(-epsilon) * (1 - 1e-12))
-    switch = MallowsSwitch(3, 15.0)  # 1/ln(1/φ) = 0.2: a table of two ranks
-    assert chi_square(many(switch, 5), law_of(switch, 5), 1_000_000) > 1e-3
+
+
+def test_draws_from_a_table_of_two_ranks():
+    switch = MallowsSwitch(3, 15.0)
+    assert switch._law.cumulative.size == 2
+    assert chi_square(many(switch, 5), law_of(switch, 5), 300_000) > 1e-3
 
 
 def test_machine_weights_hold_the_guarantee():

@@ -87,7 +87,7 @@ def test_draws_follow_the_law(window, log_ratio, n):
 
 
 @pytest.mark.parametrize(("window", "log_ratio"), [(2, 1.0), (3, 0.5), (3, 2.0), (4, 1.0)])
-@pytest.mark.parametrize("n", [4, 6, 7])
+@pytest.mark.parametrize("n", [3, 4, 6])
 def test_joint_programme_is_exact(window, log_ratio, n):
     """Every pair, window and ε of a short series, and the guarantee above them all."""
     switch, law = StaSwitch(window, log_ratio), sta_law(n, window, log_ratio)
@@ -116,15 +116,25 @@ def test_a_pair_is_over_before_the_end_matters():
             assert near.delta(0.5) == pytest.approx(far.delta(0.5), abs=1e-12)
 
 
+@pytest.mark.slow
+def test_five_steps():
+    switch = StaSwitch(5, 1.0)
+    exact = switch.guarantee.delta
+    at_start = loss_law(start(5), switch.q, 4, 8, 200).delta(1.0)
+    assert exact == pytest.approx(at_start, rel=1e-9)
+    assert exact <= stateful_bound(5, 1.0, 5, 1.0) <= exact + 0.015
+    assert switch.displacement().exact
+
+
 def test_the_worst_pair_is_at_the_start():
-    for k, log_ratio in [(3, 1.0), (4, 2.0), (5, 1.0)]:
+    for k, log_ratio in [(2, 0.5), (3, 1.0), (4, 2.0)]:
         switch = StaSwitch(k, log_ratio)
         at_start = loss_law(start(k), switch.q, k - 1, 2 * k - 2, 40 * k).delta(log_ratio)
         assert switch.guarantee.delta == pytest.approx(at_start, rel=1e-9)
         assert not switch.guarantee.statistical
 
 
-@pytest.mark.parametrize(("k", "log_ratio", "epsilon"), [(3, 1.0, 0.5), (4, 2.0, 2.0), (5, 1.0, 1.0)])
+@pytest.mark.parametrize(("k", "log_ratio", "epsilon"), [(3, 1.0, 0.5), (4, 2.0, 2.0)])
 def test_replay_bounds_the_exact_value(k, log_ratio, epsilon):
     exact, bound = StaSwitch(k, log_ratio).delta(epsilon), stateful_bound(k, log_ratio, k, epsilon)
     assert exact <= bound <= exact + 0.015

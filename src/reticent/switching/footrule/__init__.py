@@ -174,7 +174,7 @@ class _FootruleSampler(Sampler):
         self._theta, self._phi2, self._bits = theta, phi2, bits
         self._state = np.zeros(2, dtype=np.int64)
         self._values = self._slots = np.zeros(0, dtype=np.int64)
-        self._scratch = (np.zeros(5), np.zeros(5, dtype=np.int64))
+        self._scratch = (np.zeros(5), np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.uint64))
         self._load()
 
     def _load(self) -> None:
@@ -193,7 +193,8 @@ class _FootruleSampler(Sampler):
     def _arguments(self) -> tuple[Any, ...]:
         table = self._table
         chains = (self._state, self._values, self._slots)
-        return (*chains, *self._scratch, table.ratios, table.inside, table.theta, table.phi2)
+        far = (table.marks, table.common)
+        return (*chains, *self._scratch, table.ratios, *far, table.inside, table.theta, table.phi2)
 
     def words_needed(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         return 2 * lengths + lengths // 64 + 2

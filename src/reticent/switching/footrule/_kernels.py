@@ -15,7 +15,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _WORD = 2.0**64
 _COMMON = 2.0**48  # a case of less weight than 2^-16 of a word is drawn by `_rare_case`
 _RESOLVED = 2.0**52
-_NEVER, _UP, _FIXED, _STAY, _JOIN, _CLOSE = -1, 0, 1, 2, 3, 4
+_NEVER, _STAY, _JOIN, _UP, _CLOSE, _FIXED = -1, 0, 1, 2, 3, 4
 
 
 @nb.njit(cache=True)
@@ -50,7 +50,7 @@ def fill_ratios(ratios: Floats, theta: float, phi2: float, closure: float, insid
 
 
 @nb.njit(cache=True)
-def _rare_case(weights: Floats, total: float, words: Words, w: int, w_end: int, cases: Indices) -> tuple[int, int]:
+def _rare_case(weights: Floats, words: Words, w: int, w_end: int, cases: Indices) -> tuple[int, int]:
     """The case, where some are so rare that a word does not resolve them: rarest first, on a uniform number in [0, 1)
     of as many words as it takes to have 52 significant bits. No case of positive weight is lost.
     """
@@ -68,13 +68,62 @@ def _rare_case(weights: Floats, total: float, words: Words, w: int, w_end: int, 
         scale /= _WORD
         uniform += np.float64(words[w]) * scale
         w += 1
-    sought = uniform * total
+    sought = uniform * weights.sum()
     reached = 0.0
     for i in range(4):
         reached += weights[cases[i]]
         if sought < reached:
             return cases[i], w
     return cases[4], w
+
+
+@nb.njit(cache=True)
+def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, weights: Floats, marks: Words) -> bool:
+    """Weights of the five cases with c chains open, and where each ends among the words; False if some is too rare.
+
+    `before`, `after`: the ratios h(c)/h(c-1) and h(c+1)/h(c) of the row of the next instant. The words from the last
+    mark on (some 2^14) are drawn again.
+    """
+    weights[_STAY] = 2.0 * c
+    weights[_JOIN] = 0.0
+    weights[_UP] = phi2 * after
+    weights[_CLOSE] = 0.0
+    weights[_FIXED] = theta
+    if c > 0:
+        if before > 0.0:
+            down = c / (phi2 * before)
+            weights[_JOIN] = down * (c - 1)
+            weights[_CLOSE] = down * theta
+        else:  # as many instants left as chains: each instant ends one
+            weights[_STAY] = weights[_UP] = weights[_FIXED] = 0.0
+            weights[_JOIN] = c - 1.0
+            weights[_CLOSE] = theta
+    total = 0.0
+    for case in range(5):
+        total += weights[case]
+    scale = _WORD * (1 - 2.0**-50) / total
+    reached = np.uint64(0)
+    common = True
+    for case in range(5):
+        weight = weights[case] * scale
+        common &= weight == 0.0 or weight >= _COMMON
+        reached += np.uint64(weight)
+        marks[case] = reached
+    return common
+
+
+@nb.njit(cache=True)
+def mark_far(row: Floats, inside: int, theta: float, phi2: float, marks: Words, common: NDArray[np.bool_]) -> None:
+    """`weigh_cases` far from the end, for every number of chains that the table serves."""
+    weights = np.empty(5)
+    for c in range(inside + 1):
+        common[c] = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks[c])
+
+
+@nb.njit(cache=True)
+def _kept(low: np.uint64, count: np.uint64) -> bool:
+    """Whether a half word that was multiplied by `count` is kept, so that each outcome is equally likely (Lemire)."""
+    return bool(low >= count or low >= (_LOW + np.uint64(1)) % count)
 
 
 @nb.njit(cache=True)
@@ -91,7 +140,10 @@ def footrule_series(
     slots: Indices,
     weights: Floats,
     cases: Indices,
+    marks: Words,
     ratios: Floats,
+    marks_far: Words,
+    common_far: NDArray[np.bool_],
     inside: int,
     theta: float,
     phi2: float,
@@ -108,65 +160,27 @@ def footrule_series(
             state[1] = 1
             break
         first = w
-        row = ratios[min(end - t - 1, last_row)]
-        up = phi2 * row[c + 1]
-        stay = 2.0 * c
-        fixed = theta
-        join = 0.0
-        close = 0.0
-        if c > 0:
-            if row[c] > 0.0:
-                down = c / (phi2 * row[c])
-                join = down * (c - 1)
-                close = down * theta
-            else:  # as many instants left as chains: each closes one
-                up, fixed, stay = 0.0, 0.0, 0.0
-                join = np.float64(c - 1)
-                close = theta
-        total = up + fixed + stay + join + close
-        scale = _WORD * (1 - 2.0**-50) / total
-        case = _NEVER
-        rarest = total
-        if up > 0.0:
-            rarest = up
-        if fixed > 0.0:
-            rarest = min(rarest, fixed)
-        if stay > 0.0:
-            rarest = min(rarest, stay)
-        if join > 0.0:
-            rarest = min(rarest, join)
-        if close > 0.0:
-            rarest = min(rarest, close)
-        if rarest * scale >= _COMMON:
-            after_stay = np.uint64(stay * scale)
-            after_join = after_stay + np.uint64(join * scale)
-            after_up = after_join + np.uint64(up * scale)
-            after_close = after_up + np.uint64(close * scale)
-            after_fixed = after_close + np.uint64(fixed * scale)
+        remaining = end - t - 1
+        far = remaining >= last_row
+        if far and common_far[c]:
+            common = True
+            a_stay, a_join, a_up = marks_far[c, 0], marks_far[c, 1], marks_far[c, 2]
+            a_close, a_fixed = marks_far[c, 3], marks_far[c, 4]
+        else:
+            row = ratios[min(remaining, last_row)]
+            common = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks)
+            a_stay, a_join, a_up, a_close, a_fixed = marks[0], marks[1], marks[2], marks[3], marks[4]
+        case = np.int64(_NEVER)
+        if common:
             while w < w_end:
                 u = words[w]
                 w += 1
-                if u < after_fixed:
-                    if u < after_stay:
-                        case = _STAY
-                    elif u < after_join:
-                        case = _JOIN
-                    elif u < after_up:
-                        case = _UP
-                    elif u < after_close:
-                        case = _CLOSE
-                    else:
-                        case = _FIXED
+                if u < a_fixed:
+                    case = np.int64(u >= a_stay) + np.int64(u >= a_join) + np.int64(u >= a_up) + np.int64(u >= a_close)
                     break
         else:
-            weights[_UP], weights[_FIXED], weights[_STAY], weights[_JOIN], weights[_CLOSE] = (
-                up,
-                fixed,
-                stay,
-                join,
-                close,
-            )
-            case, w = _rare_case(weights, total, words, w, w_end, cases)
+            rare, w = _rare_case(weights, words, w, w_end, cases)
+            case = np.int64(rare)
         if case == _NEVER:
             w = first
             break
@@ -182,15 +196,13 @@ def footrule_series(
             continue
         one = np.uint64(2 * c if case == _STAY else c)
         two = np.uint64(c - 1 if case == _JOIN else 1)
-        spare_one = (_LOW + np.uint64(1)) % one
-        spare_two = (_LOW + np.uint64(1)) % two
         a, b = np.int64(-1), np.int64(-1)
         while w < w_end:
             u = words[w]
             w += 1
             high = (u >> _HALF) * one
             low = (u & _LOW) * two
-            if (high & _LOW) >= spare_one and (low & _LOW) >= spare_two:
+            if _kept(high & _LOW, one) and _kept(low & _LOW, two):
                 a = np.int64(high >> _HALF)
                 b = np.int64(low >> _HALF)
                 break
@@ -238,7 +250,10 @@ def footrule_batch(
     slots: Indices,
     weights: Floats,
     cases: Indices,
+    marks: Words,
     ratios: Floats,
+    marks_far: Words,
+    common_far: NDArray[np.bool_],
     inside: int,
     theta: float,
     phi2: float,
@@ -249,7 +264,7 @@ def footrule_batch(
         state[0] = 0
         t, _ = footrule_series(
             order, start, end, end, words, word_offsets[index], word_offsets[index + 1],
-            state, values, slots, weights, cases, ratios, inside, theta, phi2,
+            state, values, slots, weights, cases, marks, ratios, marks_far, common_far, inside, theta, phi2,
         )  # fmt: skip
         done[index] = t == end
         if t < end:

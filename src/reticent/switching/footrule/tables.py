@@ -88,6 +88,10 @@ class Tables:
     ----------
     ratios : float64, shape (rows, columns)
         h_R(c)/h_R(c-1); the last row serves every larger R.
+    marks : uint64, shape (inside + 1, 5)
+        For the last row: where each case ends among the words.
+    common : bool, shape (inside + 1,)
+        Whether one word resolves the cases.
     inside : int
         The largest number of chains that the table serves; beyond it a larger one is built.
     """
@@ -95,6 +99,8 @@ class Tables:
     theta: float
     phi2: float
     ratios: NDArray[np.float64]
+    marks: NDArray[np.uint64]
+    common: NDArray[np.bool_]
     inside: int
 
 
@@ -113,8 +119,11 @@ def tables(theta: float, phi2: float, bits: int = 100) -> Tables:
         ratios = np.zeros((rows, top + 2))
         last = _kernels.fill_ratios(ratios, theta, phi2, far.ratios[top + 1], inside + 1, _TOLERANCE)
         if last >= 0:
-            return Tables(theta, phi2, ratios[: last + 1], inside)
+            break
         rows *= 2
+    marks, common = np.zeros((inside + 1, 5), dtype=np.uint64), np.zeros(inside + 1, dtype=np.bool_)
+    _kernels.mark_far(ratios[last], inside, theta, phi2, marks, common)
+    return Tables(theta, phi2, ratios[: last + 1], marks, common, inside)
 
 
 def rounding(window: int) -> float:

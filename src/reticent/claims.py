@@ -87,7 +87,7 @@ def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Bod
             {"levels": part.levels, "narrowest": float(part.narrowest), "widest": float(part.widest)}
             for part in (coordinate.quantizer for coordinate in mechanism.coordinates)
         ],
-        "utility": {"largest_error": [float(part.quantizer.widest) / 2 for part in mechanism.coordinates]},
+        "utility": {"widest_cell": [float(part.quantizer.widest) for part in mechanism.coordinates]},
         "assumptions": [
             "The range and the number of levels were fixed without looking at the data.",
             "When a reading exists is public.",
@@ -108,7 +108,7 @@ def _aggregate(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Bo
         "counted_outputs": counted,
         "series": {"readings": longest, "bits": longest * math.log2(guarantee.outputs)},
         "cells": [dict(zip(("levels", "narrowest", "widest"), each, strict=True)) for each in sorted(cells)],
-        "utility": {"largest_error": [max(widest for _, _, widest in cells) / 2]},
+        "utility": {"widest_cell": [max(widest for _, _, widest in cells)]},
         "assumptions": [
             "The range, the resolution and the rosters were fixed without looking at the readings.",
             f"An aggregate is {mechanism.rule.describe()}; its {withheld(mechanism)}.",

@@ -6,6 +6,7 @@ Guarantees are frozen values. What they cost together is the accountants' busine
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -84,7 +85,7 @@ class PufferfishGuarantee(Guarantee):
             return f"Nothing is promised about {self.secrets}: some output would rule a value out (ε is infinite)."
         return (
             f"Whoever sees the release can improve the odds between any two possibilities for {self.secrets} "
-            f"by at most a factor of {_ratio(self.epsilon)} (ε = {self.epsilon:.6g} nats)."
+            f"by at most a factor of {_ratio(self.epsilon)} (ε = {rounded_up(self.epsilon)} nats)."
         )
 
     @property
@@ -136,6 +137,8 @@ class TemporalGuarantee(Guarantee):
             raise ArgumentError("m: a group has at least one value")
         if math.isinf(self.epsilon):
             return replace(self, delta=1.0 if self.delta else 0.0)
+        if self.delta == 0 or m * self.epsilon > 700:
+            return replace(self, epsilon=m * self.epsilon, delta=1.0 if self.delta else 0.0)
         factor = m if self.epsilon == 0 else math.expm1(m * self.epsilon) / math.expm1(self.epsilon)
         return replace(self, epsilon=m * self.epsilon, delta=min(1.0, self.delta * factor))
 
@@ -147,9 +150,9 @@ class TemporalGuarantee(Guarantee):
             "the release is the series as it is: no exchange is hidden"
             if self.window <= 1
             else f"exchanging the values of any two instants fewer than {self.window} steps apart changes the "
-            f"probability of every release by at most a factor of {_ratio(self.epsilon)} (ε = {self.epsilon:.6g} nats)"
+            f"probability of every release by at most a factor of {_ratio(self.epsilon)} (ε = {rounded_up(self.epsilon)} nats)"
         )
-        failing = f", except with probability {self.delta:.3g} (δ)" if self.delta else ""
+        failing = f", except with probability {rounded_up(self.delta, 3)} (δ)" if self.delta else ""
         basis = "; δ is a statistical bound, not an exact number" if self.statistical else ""
         return f"{apart[0].upper()}{apart[1:]}{failing}{basis}."
 
@@ -160,7 +163,7 @@ class TemporalGuarantee(Guarantee):
         return (
             "The values themselves are all published, and so is roughly when they occurred: only their order within "
             f"the window is protected. {cuts}Hiding when a run of 12 values occurred costs up to "
-            f"ε = {twelve.epsilon:.6g}; each further release of the same series adds to the cost."
+            f"ε = {rounded_up(twelve.epsilon)} nats; each further release of the same series adds to the cost."
         )
 
 
@@ -202,7 +205,7 @@ class NoiselessGuarantee(Guarantee):
     def promise(self) -> str:
         who = "Each value that is released" if self.local else "Each published aggregate, as one individual varies,"
         what = "" if self.per == "reading" else " over the whole series"
-        return f"{who} takes one of at most {count(self.outputs)} values{what} ({self.bits:.6g} bits)."
+        return f"{who} takes one of at most {count(self.outputs)} values{what} ({rounded_up(self.bits)} bits)."
 
     @property
     def limits(self) -> str:
@@ -248,5 +251,13 @@ def count(value: int) -> str:
     return f"{value:,}" if value < 10**7 else f"2^{math.log2(value):.6g}"
 
 
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A bound for people: rounded up, since a figure that is printed too small would promise too much."""
+    if not math.isfinite(value):
+        return "infinity"
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{float(context.create_decimal(decimal.Decimal(repr(float(value))))):.{digits}g}"
+
+
 def _ratio(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.4g}" if epsilon < 50 else f"e^{epsilon:.6g}"
+    return rounded_up(math.exp(epsilon), 4) if epsilon < 50 else f"e^{rounded_up(epsilon)}"

@@ -225,10 +225,15 @@ def _pass(job: Job, verb: Verb, write: Callable[[pa.Table], None], pairs: list[P
 
 
 def _samples(chunk: Chunk, released: pa.Table, most: int) -> list[Pair]:
+    """The first series, around the first record that was withheld where there is one."""
+    added = [name for name in released.column_names if name not in chunk.columns.all]
+    withheld = released[added[0]].to_numpy() if added else None
     pairs = []
     for start, length in zip(chunk.offsets[:most].tolist(), chunk.lengths[:most].tolist(), strict=False):
         size = min(length, SAMPLE_ROWS)
-        pairs.append(Pair(chunk.table.slice(start, size), released.slice(start, size)))
+        first = 0 if withheld is None else int(np.argmax(withheld[start : start + length]))
+        begin = start + min(max(first - size // 2, 0), length - size)
+        pairs.append(Pair(chunk.table.slice(begin, size), released.slice(begin, size)))
     return pairs
 
 

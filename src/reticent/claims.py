@@ -46,7 +46,7 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
         case "quantize":
             return _quantize(parameters, released)
         case "redact":
-            return _redact(parameters)
+            return _redact(parameters, released)
     raise ArgumentError("action: must be redact, switch or quantize")
 
 
@@ -60,11 +60,17 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
         "utility": {"mean_displacement_steps": switch.displacement().mean},
         "assumptions": [
             "A step is a record: the times of the records do not depend on the values.",
-            f"Each of the {released['series']} series is one piece, and the value columns of a record move together.",
-            "Columns that were kept stay where they were, and give no value away.",
+            "Each series is one piece, and the value columns of a record move together.",
+            *kept_columns(released),
             "No other release of the same series shows the order of its values.",
         ],
     }
+
+
+def kept_columns(released: Mapping[str, Any]) -> list[str]:
+    """What columns that were carried along unchanged ask one to assume."""
+    names = released["columns"]["kept"]
+    return [f"The columns that were kept ({', '.join(names)}) give no value away."] if names else []
 
 
 def switch_of(parameters: Mapping[str, Any]) -> Switch:
@@ -91,6 +97,7 @@ def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Bod
         "assumptions": [
             "The range and the number of levels were fixed without looking at the data.",
             "When a reading exists is public.",
+            *kept_columns(released),
         ],
     }
 
@@ -128,7 +135,7 @@ def rosters(parameters: Mapping[str, Any], readings: int) -> list[Roster]:
     return [Roster(people, people * readings, readings) for people, count in parameters["groups"] for _ in range(count)]
 
 
-def _redact(parameters: Mapping[str, Any]) -> Body:
+def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     mechanisms = [redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"]]
     leakages = [mechanism.leakage() for mechanism in mechanisms]
     epsilon = max(leakages, default=0.0)
@@ -151,6 +158,7 @@ def _redact(parameters: Mapping[str, Any]) -> Body:
             _ORIGINS[parameters["model"]["origin"]],
             "Which records are private was decided without looking at their values.",
             "When a record outside the private ones is missing has nothing to do with the values.",
+            *kept_columns(released),
         ],
     }
 

@@ -150,7 +150,8 @@ class TemporalGuarantee(Guarantee):
             "the release is the series as it is: no exchange is hidden"
             if self.window <= 1
             else f"exchanging the values of any two instants fewer than {self.window} steps apart changes the "
-            f"probability of every release by at most a factor of {_ratio(self.epsilon)} (ε = {rounded_up(self.epsilon)} nats)"
+            f"probability of every release by at most a factor of {_ratio(self.epsilon)} "
+            f"(ε = {rounded_up(self.epsilon)} nats)"
         )
         failing = f", except with probability {rounded_up(self.delta, 3)} (δ)" if self.delta else ""
         basis = "; δ is a statistical bound, not an exact number" if self.statistical else ""

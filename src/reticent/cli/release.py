@@ -282,7 +282,11 @@ def redact(
     period: opt.PERIOD = 1,
     every: opt.EVERY = None,
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help="quilt, three-region or sequential (once for each series).")
+        str,
+        typer.Option(
+            "--mechanism",
+            help="quilt, three-region, optimal (the best local one) or sequential (once for each series).",
+        ),
     ] = "quilt",
     id: opt.ID = None,
     keep: opt.KEEP = None,

@@ -22,6 +22,7 @@ from reticent.redaction import (
     RedactionPolicy,
     SequentialRedaction,
     markov_quilt,
+    optimal_policy,
     sequential_redaction,
     three_region,
 )
@@ -271,7 +272,7 @@ def redact(
         For ``model="released"``: the alphabet (those that occur, by default), and as for `MarkovChain.fit`.
     every : str, optional
         Sampling period, such as "30m"; the most common step by default.
-    mechanism : {"quilt", "three-region", "sequential"}
+    mechanism : {"quilt", "three-region", "optimal", "sequential"}
         "sequential" releases most, and may be used once for each series.
     **options
         Columns, reading and output: see `Options`.
@@ -362,7 +363,7 @@ def fit(
         return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates)
 
 
-_DESIGNS = {"quilt": markov_quilt, "three-region": three_region}
+_DESIGNS: dict[str, Any] = {"quilt": markov_quilt, "three-region": three_region, "optimal": optimal_policy}
 MECHANISMS = (*_DESIGNS, "sequential")
 
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import ArgumentError
 from reticent.randomness import Source, secure_source
+
+if TYPE_CHECKING:
+    from reticent.diagnosis import Diagnosis
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -65,7 +68,8 @@ class MarkovChain:
         sums = matrices.sum(axis=2)
         if (np.abs(sums - 1) > ROW_TOLERANCE).any():
             raise ArgumentError("transition: every row must sum to one (tolerance 1e-9)")
-        matrices /= sums[:, :, None]
+        off = np.abs(sums - 1) > size * 2.0**-52  # the others are as good as they get: reading back changes nothing
+        matrices[off] /= sums[off][:, None]
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
             raise ArgumentError(f"phase: {type(phase).__name__} is not an integer number of steps")
         laws = _periodic_laws(matrices)
@@ -227,6 +231,37 @@ class MarkovChain:
             row = self.law(0) if t == 0 else self.step(t - 1)[codes[t - 1]]
             codes[t] = min(int(np.searchsorted(np.cumsum(row), uniform[t], side="right")), self.size - 1)
         return np.array(self.states)[codes]
+
+    def diagnose(
+        self,
+        sequences: Iterable[Iterable[Any]],
+        rhythm: int | None = None,
+        phases: Sequence[int] | None = None,
+    ) -> Diagnosis:
+        """Whether this chain fits some sequences, and what would fit better.
+
+        Parameters
+        ----------
+        sequences : iterable of sequences of states
+            ``None`` or NaN is missing.
+        rhythm : int, optional
+            Instants of a day or week: test whether these matter.
+        phases : sequence of int, optional
+            Instant of each sequence's first record.
+
+        Returns
+        -------
+        Diagnosis
+            Private if the sequences are.
+
+        Raises
+        ------
+        ArgumentError
+            A value that is no state; no two neighbouring records.
+        """
+        from reticent.diagnosis import diagnose
+
+        return diagnose(self, sequences, rhythm, phases)
 
     def encode(self, values: Iterable[Any]) -> Codes:
         """Codes of `values` (``-1`` where missing); a value that is no state is an error."""

@@ -12,7 +12,7 @@ from switching_oracles import chi_square, delta_of_pair, exact_delta, largest_ra
 from conftest import shared_vectors
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
-from reticent.switching import Costs, RanSwitch, ideal_allocation, switch_batch
+from reticent.switching import Costs, RanSwitch, _kernels, ideal_allocation, switch_batch
 
 
 def test_right_values():
@@ -171,3 +171,13 @@ def test_bad_parameters(arguments):
         RanSwitch(**{"window": 4, "epsilon": 1.0, **arguments})
     with pytest.raises(ArgumentError):
         RanSwitch.published(**{"window": 4, "epsilon": 1.0, **arguments})
+
+
+def test_division_by_multiplication():
+    rng = np.random.default_rng(0)
+    for divisor in [1, 2, 3, 7, 2**32 + 1, 2**44 + 12345, 2**63 - 1, 2**63 + 1]:
+        whole = rng.integers(0, min(2**20, 2**64 // divisor), 2000)
+        for multiple in whole.tolist():
+            for u in (multiple * divisor, multiple * divisor + divisor - 1, multiple * divisor + divisor // 2):
+                if u < 2**64:
+                    assert _kernels.quotient(np.uint64(u), np.uint64(divisor), 2.0 / divisor) == u // divisor

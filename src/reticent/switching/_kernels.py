@@ -142,6 +142,19 @@ def mallows_batch(
 
 
 @nb.njit(cache=True)
+def quotient(u: np.uint64, divisor: np.uint64, inverse: float) -> Any:
+    """u // divisor for quotients below 2^20, by floating point and a correction: dividing words is slow.
+
+    `inverse` is 2/divisor. The product is off by less than one, so the whole number below it is by at most one.
+    """
+    guess = np.int64(np.float64(np.int64(u >> np.uint64(1))) * inverse)
+    below = np.uint64(guess) * divisor
+    if below > u:
+        return guess - 1
+    return guess + np.int64(u - below >= divisor)
+
+
+@nb.njit(cache=True)
 def ran_series(
     order: Indices,
     t: int,
@@ -151,12 +164,12 @@ def ran_series(
     w: int,
     w_end: int,
     window: int,
-    stay: Any,
     move: Any,
+    inverse: float,
     lasts: Words,
     shifts: Words,
 ) -> tuple[int, int]:
-    """RanSwitch: exchange with the instant itself by weight `stay`, with each later one in reach by weight `move`.
+    """RanSwitch: exchange with each later instant in reach by weight `move`, with itself by the rest.
 
     ``lasts[m - 1]`` is the total weight of m choices less one: a whole number up to it is drawn by rejection.
     """
@@ -173,8 +186,8 @@ def ran_series(
                 w += 1
                 if u <= last:
                     break
-            if u >= stay:
-                place = t + 1 + np.int64((u - stay) // move)
+            if u < move * np.uint64(limit - 1):
+                place = t + 1 + quotient(u, move, inverse)
                 order[t], order[place] = order[place], order[t]
         t += 1
     return t, w
@@ -189,8 +202,8 @@ def ran_batch(
     word_offsets: Indices,
     done: NDArray[np.bool_],
     window: int,
-    stay: Any,
     move: Any,
+    inverse: float,
     lasts: Words,
     shifts: Words,
 ) -> None:
@@ -199,7 +212,7 @@ def ran_batch(
         start, end = offsets[chosen[index]], offsets[chosen[index] + 1]
         t, _ = ran_series(
             order, start, end, end, words, word_offsets[index], word_offsets[index + 1],
-            window, stay, move, lasts, shifts,
+            window, move, inverse, lasts, shifts,
         )  # fmt: skip
         done[index] = t == end
         if t < end:
@@ -217,6 +230,7 @@ def sta_series(
     w_end: int,
     window: int,
     move: Any,
+    inverse: float,
     last: Any,
 ) -> tuple[int, int]:
     """StaSwitch: each later instant that the content may still be put off to by weight `move`, itself by the rest.
@@ -232,7 +246,7 @@ def sta_series(
             continue
         reach = min(window - 1 - (t - order[t]), end - t - 1)
         if reach > 0 and u < move * np.uint64(reach):
-            place = t + 1 + np.int64(u // move)
+            place = t + 1 + quotient(u, move, inverse)
             order[t], order[place] = order[place], order[t]
         t += 1
     return t, w
@@ -248,13 +262,14 @@ def sta_batch(
     done: NDArray[np.bool_],
     window: int,
     move: Any,
+    inverse: float,
     last: Any,
 ) -> None:
     """`sta_series` for the series `chosen`, each with its own words."""
     for index in range(chosen.size):
         start, end = offsets[chosen[index]], offsets[chosen[index] + 1]
         t, _ = sta_series(
-            order, start, end, end, words, word_offsets[index], word_offsets[index + 1], window, move, last
+            order, start, end, end, words, word_offsets[index], word_offsets[index + 1], window, move, inverse, last
         )
         done[index] = t == end
         if t < end:

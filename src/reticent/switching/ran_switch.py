@@ -256,8 +256,8 @@ def _sampling_tables(window: int, stay: int, move: int) -> tuple[Any, ...]:
     shifts = [64 - last.bit_length() for last in lasts]
     return (
         window,
-        np.uint64(min(stay, _WORD - 1)),
         np.uint64(move),
+        2.0 / move,
         np.array(lasts, dtype=np.uint64),
         np.array(shifts, dtype=np.uint64),
     )

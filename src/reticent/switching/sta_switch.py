@@ -129,7 +129,7 @@ class StaSwitch(Switch):
         return Sampler(
             _kernels.sta_series,
             _kernels.sta_batch,
-            (self.window, np.uint64(move), np.uint64(last)),
+            (self.window, np.uint64(move), 2.0 / move, np.uint64(last)),
             lambda n: n + 2,
         )
 

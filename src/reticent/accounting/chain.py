@@ -27,6 +27,11 @@ from reticent.errors import LedgerError
 FORMAT = "reticent ledger"
 SCHEMA = 1
 
+_TABLES = (
+    "CREATE TABLE entries (seq INTEGER PRIMARY KEY, body BLOB NOT NULL, mac BLOB NOT NULL)",
+    "CREATE TABLE coverages (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+)
+
 Body: TypeAlias = dict[str, Any]
 Take: TypeAlias = Callable[[int, bytes], None]
 
@@ -69,6 +74,7 @@ class Chain:
                     else f"ledger: {path.name} is missing, and with it what was spent; put it back"
                 )
             self._connection, self._pid = _connect(path), os.getpid()
+            _check_schema(self._connection, path)
             self.name = _name_of(self._connection, path)
             if known not in (None, self.name):
                 raise LedgerError(f"ledger: {path.name} is another ledger than the one that was here; put that back")
@@ -93,8 +99,8 @@ class Chain:
         part = self.path.with_name(f".{self.path.name}.{name}.part")
         connection = sqlite3.connect(part, isolation_level=None)
         try:
-            connection.execute("CREATE TABLE entries (seq INTEGER PRIMARY KEY, body BLOB NOT NULL, mac BLOB NOT NULL)")
-            connection.execute("CREATE TABLE coverages (id INTEGER PRIMARY KEY, data BLOB NOT NULL)")
+            for statement in _TABLES:
+                connection.execute(statement)
             connection.execute("INSERT INTO entries VALUES (0, ?, ?)", (body, mac))
         finally:
             connection.close()
@@ -128,7 +134,11 @@ class Chain:
                 "missing; bring the folder of the curator's keys (RETICENT_HOME) along with the ledger"
             )
         start = max(self.count - 1, 0)
-        rows = self._connection.execute("SELECT seq, body, mac FROM entries WHERE seq >= ? ORDER BY seq", (start,))
+        rows = self._connection.execute(
+            "SELECT seq, body, mac FROM entries WHERE seq >= ? ORDER BY seq", (start,)
+        ).fetchall()
+        if not rows:
+            raise LedgerError(f"ledger: {self.path.name} is an older or a shortened copy; put the right file back")
         count, mac = self.count, self._mac
         fresh: list[tuple[int, bytes]] = []
         for place, (seq, body, own) in enumerate(rows, start):
@@ -235,6 +245,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """The two tables as they were made, and no trigger or view beside them."""
+    found = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid"))
+    if found != _TABLES:
+        raise LedgerError(f"ledger: {path.name} was altered (its tables are others); put the right file back")
+
+
 def _name_of(connection: sqlite3.Connection, path: Path) -> str:
     row = connection.execute("SELECT body FROM entries WHERE seq = 0").fetchone()
     try:
@@ -260,7 +277,7 @@ def _plainly(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise LedgerError(f"ledger: {path.name} cannot be used ({error}); nothing was charged") from None
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:
         raise LedgerError(f"ledger: {path.name} is damaged ({error}); put the right file back") from None
     except OSError as error:
         raise LedgerError(f"ledger: {path.name} cannot be used ({error.strerror}); nothing was charged") from None

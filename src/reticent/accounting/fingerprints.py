@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Sequence
@@ -37,16 +38,9 @@ def fingerprint_key() -> bytes:
     path = home() / "fingerprint.key"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            key = path.read_bytes()
-        else:
-            key = os.urandom(_KEY_BYTES)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(key)
-                file.flush()
-                os.fsync(file.fileno())
+        if not path.exists():
+            _make_key(path)
+        key = path.read_bytes()
     except OSError as error:
         raise ReticentError(
             f"the key of fingerprints cannot be kept in {path.parent} ({error.strerror}); set RETICENT_HOME to a "
@@ -55,6 +49,21 @@ def fingerprint_key() -> bytes:
     if len(key) != _KEY_BYTES:
         raise ReticentError(f"the key of fingerprints in {path.parent} is damaged; restore it from a copy")
     return key
+
+
+def _make_key(path: Path) -> None:
+    """Whole or not at all, and only once, however many processes try."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(os.urandom(_KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(part, path)
+    finally:
+        part.unlink()
 
 
 def key_name(key: bytes) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from reticent.errors import ArgumentError
@@ -53,14 +54,16 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
 def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     switch = switch_of(parameters)
     asked = parameters["asked"]
-    guarantee = switch.guarantee
+    cuts = parameters["cuts"]
+    guarantee = replace(switch.guarantee, cuts=cuts is not None)
+    pieces = "series" if cuts is None else f"calendar {cuts} of a series"
     return {
         "kept": guarantee.epsilon <= asked["epsilon"] and guarantee.delta <= asked["delta"],
         "guarantee": guarantee.to_dict(),
         "utility": {"mean_displacement_steps": switch.displacement().mean},
         "assumptions": [
             "A step is a record: the times of the records do not depend on the values.",
-            "Each series is one piece, and the value columns of a record move together.",
+            f"Each {pieces} is one piece, and the value columns of a record move together.",
             *kept_columns(released),
             "No other release of the same series shows the order of its values.",
         ],

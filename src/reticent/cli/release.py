@@ -96,6 +96,10 @@ def switch(
     mechanism: Annotated[
         str, typer.Option("--mechanism", help="auto (moves values least, δ = 0), footrule, mallows or ran.")
     ] = "auto",
+    cuts: Annotated[
+        str | None,
+        typer.Option("--cuts", help="Release each day, week, month, quarter or year on its own; weaker at the cuts."),
+    ] = None,
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
@@ -123,6 +127,7 @@ def switch(
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
+            cuts=cuts,
             time=time,
             value=value,
             id=id or (),

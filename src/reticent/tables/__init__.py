@@ -35,7 +35,7 @@ from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
 from reticent.tables.reading import Columns, Records
 from reticent.tables.redacting import RedactVerb, Secrets
-from reticent.tables.switching import SwitchVerb, choose_switch
+from reticent.tables.switching import SwitchVerb, choose_switch, cut
 
 __all__ = ["Private", "Reading", "Release", "aggregate", "fit", "quantize", "redact", "switch"]
 
@@ -89,6 +89,7 @@ def switch(
     epsilon: float,
     delta: float | None = None,
     mechanism: str = "auto",
+    cuts: str | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Move the values of each series in time.
@@ -104,6 +105,9 @@ def switch(
         The largest δ allowed: 0 by default, and to be stated for a mechanism that cannot reach it.
     mechanism : {"auto", "footrule", "mallows", "ran"}
         "auto" moves values least among those with δ = 0.
+    cuts : {"day", "week", "month", "quarter", "year"}, optional
+        Release each calendar piece of a series on its own: values on two sides of a cut are then *not* protected
+        against each other, and the guarantee says so.
     **options
         Columns, reading and output: see `Options`.
 
@@ -114,7 +118,8 @@ def switch(
     """
     chosen = choose_switch(mechanism, window, epsilon, delta)
     asked = {"epsilon": float(epsilon), "delta": float(delta or 0.0)}
-    return run(_job(table, options), lambda records: SwitchVerb(records, chosen, asked))
+    job = _job(table, options)
+    return run(job, lambda records: SwitchVerb(cut(records, cuts), chosen, asked, job.columns, cuts))
 
 
 def quantize(

@@ -54,17 +54,10 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     ArgumentError
         A folder that cannot be written, an output that exists (without `overwrite`), another run on the same output.
     """
+    if not output.name:
+        raise ArgumentError("output: name a file")
     folder = output.with_name(f".{output.name}.staged")
-    try:
-        folder.mkdir(exist_ok=True)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise ArgumentError(f"output: {output.parent} cannot be written to ({error.strerror})") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ArgumentError(f"output: another release to {output.name} is under way") from None
+    with _locked(folder, output):
         try:
             yield _begin(folder, output, overwrite)
             _finish(folder, output)
@@ -73,6 +66,35 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path, output: Path) -> Iterator[None]:
+    """Make `folder` and hold its lock; a lock of a folder that the run before has just removed counts for nothing."""
+    while True:
+        try:
+            folder.mkdir(exist_ok=True)
+            if folder.is_symlink():
+                raise ArgumentError(f"output: {folder.name} is a link, and all in it would be removed; remove the link")
+            lock = (folder / "lock").open("w")
+        except FileNotFoundError:
+            if output.parent.is_dir():
+                continue
+            raise ArgumentError(f"output: there is no folder {output.parent}") from None
+        except OSError as error:
+            raise ArgumentError(f"output: {output.parent} cannot be written to ({error.strerror})") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ArgumentError(f"output: another release to {output.name} is under way") from None
+            try:
+                current = os.path.samestat(os.fstat(lock.fileno()), (folder / "lock").stat())
+            except FileNotFoundError:
+                current = False
+            if current:
+                yield
+                return
 
 
 def _begin(folder: Path, output: Path, overwrite: bool) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, RefusedError
@@ -10,11 +10,14 @@ from reticent.randomness import Source
 from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, Switch, auto_switch, switch_batch
 from reticent.tables.chunks import Chunk
 from reticent.tables.reading import Columns, Records
+from reticent.tables.sql import quoted, text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+PIECE = "reticent piece"
+CUTS = ("day", "week", "month", "quarter", "year")
 SWITCHES = ("auto", "footrule", "mallows", "ran")
 
 
@@ -25,20 +28,22 @@ class SwitchVerb:
     records: Records
     switch: Switch
     asked: dict[str, Any]
+    columns: Columns
+    cuts: str | None = None
     action = "switch"
     extra: tuple[str, ...] = ()
 
     @property
     def released(self) -> Columns:
         """Columns of the release: those of the input."""
-        return self.records.columns
+        return self.columns
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
         import pyarrow as pa
 
         order = pa.array(switch_batch(self.switch, chunk.offsets, source, chunk.ids))
-        table = chunk.table.select(chunk.columns.all)
+        table = chunk.table.select(self.columns.all)
         for name in chunk.columns.value:
             table = table.set_column(
                 table.schema.get_field_index(name), table.schema.field(name), table[name].take(order)
@@ -47,7 +52,24 @@ class SwitchVerb:
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters."""
-        return {"asked": self.asked, "mechanism": self.switch.to_dict()}
+        return {"asked": self.asked, "mechanism": self.switch.to_dict(), "cuts": self.cuts}
+
+
+def cut(records: Records, cuts: str | None) -> Records:
+    """The records with each series in pieces, one a calendar day, week, month, quarter or year.
+
+    Raises
+    ------
+    ArgumentError
+        Another word, or times that are whole numbers.
+    """
+    if cuts is None:
+        return records
+    if cuts not in CUTS or records.time_is_whole:
+        raise ArgumentError(f"cuts: must be one of {', '.join(CUTS)}, and times must be dates")
+    piece = f"date_trunc({text(cuts)}, {quoted(records.columns.time)})"
+    records.con.execute(f"CREATE OR REPLACE VIEW {records.view} AS SELECT *, {piece} AS {quoted(PIECE)} FROM typed")
+    return replace(records, columns=replace(records.columns, id=(*records.columns.id, PIECE)))
 
 
 def choose_switch(mechanism: str, window: int, epsilon: float, delta: float | None) -> Switch:

@@ -177,6 +177,8 @@ def grouped(
     if complete:
         _complete(con, columns, over, window, _stamp(records, "w"), complete)
         view = "completed"
+    else:
+        _check_windows(con, over, window)
     inner = Columns(columns.time, columns.value, (*over, WINDOW), columns.id)
     rows = con.sql(f"SELECT count(*) FROM {view}").fetchall()[0][0]
     return replace(records, view=view, columns=inner, rows=int(rows))
@@ -184,7 +186,7 @@ def grouped(
 
 def _complete(con: Any, columns: Columns, over: tuple[str, ...], window: Grid, stamp: str, readings: int) -> None:
     """Add rows without a value for what the roster lacks in each window from the first to the last."""
-    ticks = quoted(WINDOW) if window.whole else f"epoch_us({quoted(WINDOW)}::TIMESTAMP)"
+    ticks = _ticks(quoted(WINDOW), window.whole)
     bounds = f"SELECT min({ticks}) AS a, max({ticks}) AS b FROM windowed"
     windows = (
         f"SELECT {stamp} AS {quoted(WINDOW)} FROM (SELECT unnest(range(a, b + 1, {window.step})) AS w FROM ({bounds}))"
@@ -200,9 +202,26 @@ def _complete(con: Any, columns: Columns, over: tuple[str, ...], window: Grid, s
     )
 
 
+def _check_windows(con: Any, over: tuple[str, ...], window: Grid) -> None:
+    """Each group must have every window from the first to the last: one that is absent would show."""
+    ticks = _ticks(quoted(WINDOW), window.whole)
+    asked = f"SELECT (max({ticks}) - min({ticks})) // {window.step} + 1 FROM windowed"
+    there = f"SELECT count(*) FROM (SELECT DISTINCT {quoted_list((*over, WINDOW))} FROM windowed)"
+    windows, groups, found = con.sql(f"SELECT ({asked}), (SELECT count(*) FROM sizes), ({there})").fetchall()[0]
+    if windows * groups != found:
+        raise InputError(
+            f"values: {windows * groups - found} windows of groups lack rows of their roster altogether; state fill=, or "
+            "choose participation='private'"
+        )
+
+
+def _ticks(time: str, whole: bool) -> str:
+    """SQL of a time in microseconds, or of a whole number as it is."""
+    return time if whole else f"epoch_us({time}::TIMESTAMP)"
+
+
 def _window_start(records: Records, window: Grid) -> str:
-    time = quoted(records.columns.time)
-    ticks = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
+    ticks = _ticks(quoted(records.columns.time), records.time_is_whole)
     return _stamp(records, f"(CAST(floor(({ticks}) / {window.step}.0) AS BIGINT) * {window.step})")
 
 

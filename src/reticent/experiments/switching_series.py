@@ -42,13 +42,15 @@ COSTS = ("missing", "repeated", "empty", "misalignment")
 
 @dataclass(frozen=True)
 class Contestant:
-    """A mechanism at the ε of all: its name, its δ (NaN where no guarantee is claimed), and how it draws.
+    """A mechanism at the ε of all: its name, its δ (NaN where no guarantee is claimed), whether that is an upper
+    confidence bound, and how it draws.
 
     ``draw(n, source)`` gives the instant of the original that each instant of the release shows, -1 where it is empty.
     """
 
     name: str
     delta: float
+    bound: bool
     draw: Callable[[int, Any], Order]
 
 
@@ -61,9 +63,11 @@ def contestants(window: int, epsilon: float) -> list[Contestant]:
         "RanSwitch": RanSwitch(window, epsilon),
         "StaSwitch": StaSwitch(window, epsilon),
     }
-    found = [Contestant(name, switch.delta(epsilon), switch.order) for name, switch in switches.items()]
+    found = [
+        Contestant(name, switch.delta(epsilon), switch.statistical, switch.order) for name, switch in switches.items()
+    ]
     baselines = (Dispatch(window, epsilon, direction) for direction in ("backward", "forward"))
-    return found + [Contestant(f"dispatch, {each.direction}", float("nan"), each.origins) for each in baselines]
+    return found + [Contestant(f"dispatch, {each.direction}", float("nan"), False, each.origins) for each in baselines]
 
 
 def series(files: Mapping[str, Path], epsilon: float = EPSILON, most: int | None = None) -> Outcome:
@@ -106,6 +110,7 @@ def measured(panel: Panel, epsilon: float) -> list[dict[str, Any]]:
                     "epsilon": epsilon,
                     "mechanism": contestant.name,
                     "delta": contestant.delta,
+                    "delta_is_bound": contestant.bound,
                     "measure": measure,
                     "before": before,
                     "after": after,
@@ -185,11 +190,10 @@ def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     header = ["data, mechanism", "δ", *DAMAGES, "missing", "repeated", "empty", "misalignment (steps)", "mean rank"]
     lines = []
     for (title, name), found in _by_mechanism(rows).items():
-        delta = found["missing"]["delta"]
         lines.append(
             [
                 f"{title}, {name}",
-                "none claimed" if np.isnan(delta) else f"{delta:.2g}",
+                _say_delta(found["missing"]),
                 *(f"{found[measure]['after']:.3f}" for measure in DAMAGES),
                 *(f"{found[cost]['after']:.1%}" for cost in COSTS[:3]),
                 f"{found['misalignment']['after']:.2f}",
@@ -197,6 +201,10 @@ def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             ]
         )
     return markdown(header, lines)
+
+
+def _say_delta(row: Mapping[str, Any]) -> str:
+    return "none claimed" if np.isnan(row["delta"]) else f"{'≤ ' if row['delta_is_bound'] else ''}{row['delta']:.2g}"
 
 
 def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -209,7 +217,7 @@ def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
     for title in dict.fromkeys(row["data"] for row in rows):
         here = {name: found["missing"] for (data_name, name), found in grouped.items() if data_name == title}
         sound = [name for name, row in here.items() if row["delta"] <= STREAM_DELTA]
-        rest = [f"{name} (δ = {row['delta']:.2g})" for name, row in here.items() if row["delta"] > STREAM_DELTA]
+        rest = [f"{name} (δ {_say_delta(row)})" for name, row in here.items() if row["delta"] > STREAM_DELTA]
         one = next(iter(here.values()))
         sentences.append(
             f"{title} ({one['series']} series, k = {one['window']}): with δ ≤ {STREAM_DELTA:g}, least damage first: "

@@ -19,7 +19,7 @@ from reticent.reports.drawing import PALETTE, data
 Floats = NDArray[np.float64]
 
 BITS = tuple(range(41))
-SMALL = 1000  # trips of the smaller sample, the first in the file
+SMALL = 1000  # trips of the smaller sample, evenly spread over the file
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,13 @@ CITIES = {
 
 
 def unique_trips(files: Mapping[str, Path], bits: Sequence[int] = BITS) -> Outcome:
-    """For each city and for its first thousand trips: the levels, and the share of unique trips, against ε."""
+    """For each city and for a thousand of its trips: the levels, and the share of unique trips, against ε."""
     rows: list[dict[str, Any]] = []
     for name, file in files.items():
         city = CITIES[name]
         trips = inside(city, load_trips(file, city.columns))
-        for chosen in (trips[:SMALL], trips):
+        spread = np.linspace(0, len(trips) - 1, SMALL).astype(np.int64)
+        for chosen in (trips[spread], trips):
             exact = unique_share(chosen)
             for budget in bits:
                 mechanism = VectorQuantization.split([city.latitude, city.longitude] * 2, bits=budget, symbols="left")

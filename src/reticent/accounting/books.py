@@ -95,7 +95,11 @@ class Book:
             before = self._find(coverage.series)
             geometry = coverage.which.astype(np.int64)
         size = len(coverage.geometries)
-        pairs, inverse, counts = np.unique(before * size + geometry, return_inverse=True, return_counts=True)
+        keys = before * size + geometry
+        if (keys == keys[0]).all():
+            pairs, inverse, counts = keys[:1], np.zeros_like(keys), np.array([keys.size])
+        else:
+            pairs, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
         old = [self.accounts[pair // size] for pair in pairs.tolist()]
         items = [Item(event, coverage.geometries[pair % size]) for pair in pairs.tolist()]
         fresh = tuple(account.add(item) for account, item in zip(old, items, strict=True))
@@ -116,8 +120,9 @@ class Book:
         places = np.searchsorted(self.series, codes)
         known = self._known(codes, places)
         self.which[places[known]] = posting.which[known]
-        self.series = np.insert(self.series, places[~known], codes[~known])
-        self.which = np.insert(self.which, places[~known], posting.which[~known])
+        if not known.all():
+            self.series = np.insert(self.series, places[~known], codes[~known])
+            self.which = np.insert(self.which, places[~known], posting.which[~known])
 
     def _find(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
         places = np.searchsorted(self.series, codes)

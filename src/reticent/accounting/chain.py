@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeAlias
 from reticent.accounting.coverage import Coverage
 from reticent.accounting.events import canonical
 from reticent.accounting.fingerprints import fingerprint_key, key_name
-from reticent.accounting.heads import Head, HeadFile, ledger_key, locked, path_name, place_of, remember_place
+from reticent.accounting.heads import Head, HeadFile, Lock, ledger_key, path_name, place_of, remember_place
 from reticent.errors import LedgerError
 
 FORMAT = "reticent ledger"
@@ -64,7 +64,7 @@ class Chain:
         self._mac = b""
         with _plainly(path):
             if create:
-                with locked(path_name(path)):
+                with Lock(path_name(path)).held():
                     self._create()
             known = place_of(path)
             if not path.exists():
@@ -122,7 +122,7 @@ class Chain:
         LedgerError
             Whatever is not as it was left.
         """
-        with _plainly(self.path), locked(self.name, shared=True):
+        with _plainly(self.path), self._heads.lock.held(shared=True):
             self._reopen()
             self._catch_up(take)
 
@@ -188,7 +188,7 @@ class Chain:
         LedgerError
             If anything is not as it was left, or cannot be written. Nothing may be released then.
         """
-        with _plainly(self.path), locked(self.name):
+        with _plainly(self.path), self._heads.lock.held():
             self._reopen()
             connection = self._connection
             connection.execute("BEGIN IMMEDIATE")

@@ -115,7 +115,7 @@ class Event:
         """The kinds of guarantee that the release carries."""
         return _claims(canonical(list(self.steps)))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Equal for equal events on equal data."""
         return hashlib.sha256(canonical({**self.to_dict(), "coverage": self.coverage.digest}).encode()).hexdigest()

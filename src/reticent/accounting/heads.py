@@ -61,7 +61,7 @@ def path_name(path: Path) -> str:
 
 
 class HeadFile:
-    """The head of one ledger, by the ledger's name.
+    """The head of one ledger, by the ledger's name, and the lock of those who charge it.
 
     Parameters
     ----------
@@ -72,14 +72,15 @@ class HeadFile:
 
     def __init__(self, key: bytes, name: str) -> None:
         self._key = key
-        self._name = name
+        self._name = name.encode()
         self.path = _folder() / f"{name}.head"
+        self.lock = Lock(name)
 
     def _sealed(self, head: Head) -> bytes:
         record = _RECORD.pack(
             head.serial, head.count, head.mac, head.pending is not None, head.pending or bytes(MAC_BYTES)
         )
-        return record + hmac.digest(self._key, self._name.encode() + record, "sha256")
+        return record + hmac.digest(self._key, self._name + record, "sha256")
 
     def write(self, head: Head) -> None:
         """Durably, into the slot that does not hold the last head."""
@@ -99,47 +100,60 @@ class HeadFile:
             If neither slot is whole.
         """
         try:
-            data = self.path.read_bytes()
+            descriptor = os.open(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return None
+        try:
+            slots = [os.pread(descriptor, _RECORD.size + MAC_BYTES, place) for place in (0, _SLOT)]
+        finally:
+            os.close(descriptor)
         found = []
-        for slot in (data[:_SLOT], data[_SLOT:]):
-            if len(slot) < _RECORD.size + MAC_BYTES:
-                continue
-            serial, count, mac, waits, pending = _RECORD.unpack_from(slot)
-            head = Head(serial, count, mac, pending if waits else None)
-            if hmac.compare_digest(self._sealed(head), slot[: _RECORD.size + MAC_BYTES]):
-                found.append(head)
+        for slot in slots:
+            if len(slot) == _RECORD.size + MAC_BYTES:
+                serial, count, mac, waits, pending = _RECORD.unpack_from(slot)
+                head = Head(serial, count, mac, pending if waits else None)
+                if hmac.compare_digest(self._sealed(head), slot):
+                    found.append(head)
         if not found:
             raise LedgerError(f"ledger: its head in {self.path.parent} is damaged; restore that folder from a copy")
         return max(found, key=lambda head: head.serial)
 
 
-@contextmanager
-def locked(name: str, *, shared: bool = False) -> Iterator[None]:
-    """One charge (or the making of one ledger) at a time, over all processes and threads.
+class Lock:
+    """One charge (or the making of one ledger) at a time, over all processes.
 
-    Raises
-    ------
-    LedgerError
-        If others hold the lock for a minute.
+    Parameters
+    ----------
+    name : str
     """
-    path = _folder() / f"{name}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        wait, deadline = 0.0005, time.monotonic() + _PATIENCE
-        while True:
-            try:
-                fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise LedgerError("ledger: another process has held it for a minute; try again later") from None
-                time.sleep(wait)
-                wait = min(2 * wait, 0.02)
-        yield
-    finally:
-        os.close(descriptor)
+
+    def __init__(self, name: str) -> None:
+        self._path = _folder() / f"{name}.lock"
+
+    @contextmanager
+    def held(self, *, shared: bool = False) -> Iterator[None]:
+        """Hold it for a block.
+
+        Raises
+        ------
+        LedgerError
+            If others hold it for a minute.
+        """
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            wait, deadline = 0.0005, time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise LedgerError("ledger: others have held it for a minute; try again later") from None
+                    time.sleep(wait)
+                    wait = min(2 * wait, 0.02)
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def place_of(path: Path) -> str | None:

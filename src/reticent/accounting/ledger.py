@@ -6,7 +6,6 @@ import datetime as dt
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -187,8 +186,7 @@ class Ledger:
                         return known.again(name)
                     book = self._books.get(event.dataset) or Book()
                     posting = book.prepare(event)
-                    _check(event, book, posting)
-                    spent = tuple(_cumulative(event, book, posting))
+                    spent = _checked(event, book, posting)
                     place = self._coverages.get(coverage.digest)
                     body = {
                         "entry": "charge",
@@ -385,37 +383,33 @@ def _once(event: Event) -> str | None:
     return f"once {event.digest}" if sequential else None
 
 
-def _check(event: Event, book: Book, posting: Posting) -> None:
-    """Refuse what exceeds a limit, or shows what is hidden.
+def _checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:
+    """The cumulative cost of the series that would be charged, in the unit of each limit.
 
     Raises
     ------
     RefusedError
-        Nothing has been spent.
+        It exceeds a limit, or the releases together show what one of them hides. Nothing has been spent.
     """
     if posting.again and any(account.void for account in posting.fresh):
         raise RefusedError(
             "ledger: the releases of a series together would show a record that one of them withholds as private, so "
             "that claim would be void; hide the same records in each"
         )
-    for kind in event.claims:
-        for limit in book.limits_of(kind):
-            total = largest(posting.fresh, kind, limit.window)
-            if not total.within(limit):
+    found = []
+    releases = max(account.releases for account in posting.fresh)
+    for kind in sorted(event.claims):
+        limits: list[Budget | None] = [*book.limits_of(kind)]
+        for limit in limits or [None]:
+            total = largest(posting.fresh, kind, 0 if limit is None else limit.window)
+            if limit is not None and not total.within(limit):
                 named = f" of data set {event.dataset}" if event.dataset else ""
                 raise RefusedError(
                     f"ledger: the budget{named} would be exceeded: all releases together would cost {total}, and the "
                     f"limit is {limit}; nothing was charged, and nothing is released"
                 )
-
-
-def _cumulative(event: Event, book: Book, posting: Posting) -> Iterator[Spending]:
-    for kind in sorted(event.claims):
-        limits: list[Budget | None] = [*book.limits_of(kind)]
-        for limit in limits or [None]:
-            total = largest(posting.fresh, kind, 0 if limit is None else limit.window)
-            releases = max(account.releases for account in posting.fresh)
-            yield Spending(event.dataset, total, limit, event.coverage.series.size, releases)
+            found.append(Spending(event.dataset, total, limit, event.coverage.series.size, releases))
+    return tuple(found)
 
 
 def _line(number: int, body: Body) -> HistoryEntry:

@@ -13,29 +13,78 @@ from reticent._version import __version__
 
 if TYPE_CHECKING:
     from reticent import datasets, information, tables
+    from reticent.accounting import Ledger, compose
     from reticent.certificates import Certificate
     from reticent.guarantees import NoiselessGuarantee, PufferfishGuarantee, TemporalGuarantee
     from reticent.markov import MarkovChain
-    from reticent.quantization import LinearQuantizer, LocalQuantization, Quantizer, levels_for
+    from reticent.quantization import AggregateQuantization, LinearQuantizer, LocalQuantization, Quantizer, levels_for
     from reticent.randomness import secure_source, seeded_source
-    from reticent.redaction import RedactionPolicy, markov_quilt
-    from reticent.switching import Costs, MallowsSwitch
+    from reticent.redaction import (
+        RedactionPolicy,
+        data_independent_bound,
+        markov_quilt,
+        max_influence,
+        optimal_policy,
+        pointwise_influence,
+        quilt_influence,
+        regions,
+        sequential_redaction,
+        three_region,
+    )
+    from reticent.switching import Costs, FootruleSwitch, MallowsSwitch, RanSwitch, StaSwitch
 
 _ROOMS = {
+    "accounting": (
+        "Ledger",
+        "compose",
+    ),
     "certificates": ("Certificate",),
-    "guarantees": ("NoiselessGuarantee", "PufferfishGuarantee", "TemporalGuarantee"),
+    "guarantees": (
+        "NoiselessGuarantee",
+        "PufferfishGuarantee",
+        "TemporalGuarantee",
+    ),
     "markov": ("MarkovChain",),
-    "quantization": ("LinearQuantizer", "LocalQuantization", "Quantizer", "levels_for"),
-    "randomness": ("secure_source", "seeded_source"),
-    "redaction": ("RedactionPolicy", "markov_quilt"),
-    "switching": ("Costs", "MallowsSwitch"),
+    "quantization": (
+        "AggregateQuantization",
+        "LinearQuantizer",
+        "LocalQuantization",
+        "Quantizer",
+        "levels_for",
+    ),
+    "randomness": (
+        "secure_source",
+        "seeded_source",
+    ),
+    "redaction": (
+        "RedactionPolicy",
+        "data_independent_bound",
+        "markov_quilt",
+        "max_influence",
+        "optimal_policy",
+        "pointwise_influence",
+        "quilt_influence",
+        "regions",
+        "sequential_redaction",
+        "three_region",
+    ),
+    "switching": (
+        "Costs",
+        "FootruleSwitch",
+        "MallowsSwitch",
+        "RanSwitch",
+        "StaSwitch",
+    ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 _PACKAGES = ("datasets", "information", "tables")
 
 __all__ = [
+    "AggregateQuantization",
     "Certificate",
     "Costs",
+    "FootruleSwitch",
+    "Ledger",
     "LinearQuantizer",
     "LocalQuantization",
     "MallowsSwitch",
@@ -43,16 +92,27 @@ __all__ = [
     "NoiselessGuarantee",
     "PufferfishGuarantee",
     "Quantizer",
+    "RanSwitch",
     "RedactionPolicy",
+    "StaSwitch",
     "TemporalGuarantee",
     "__version__",
+    "compose",
+    "data_independent_bound",
     "datasets",
     "information",
     "levels_for",
     "markov_quilt",
+    "max_influence",
+    "optimal_policy",
+    "pointwise_influence",
+    "quilt_influence",
+    "regions",
     "secure_source",
     "seeded_source",
+    "sequential_redaction",
     "tables",
+    "three_region",
 ]
 
 

@@ -17,12 +17,11 @@ from reticent.quantization import AggregateQuantization, Roster, VectorQuantizat
 from reticent.redaction import RedactionPolicy, SequentialRedaction
 from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.policy import say_model
-from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, Switch
+from reticent.switching import Switch, switch_from_dict
 
 Body = dict[str, Any]
 
 _REDACTIONS: dict[str, Any] = {kind.mechanism: kind for kind in (RedactionPolicy, SequentialRedaction)}
-_SWITCHES: dict[str, type[Switch]] = {kind.name: kind for kind in (FootruleSwitch, MallowsSwitch, RanSwitch)}
 
 
 def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
@@ -78,7 +77,7 @@ def kept_columns(released: Mapping[str, Any]) -> list[str]:
 
 def switch_of(parameters: Mapping[str, Any]) -> Switch:
     """The switch of a certificate."""
-    return _SWITCHES[parameters["mechanism"]["mechanism"]].from_dict(parameters["mechanism"])
+    return switch_from_dict(parameters["mechanism"])
 
 
 def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:

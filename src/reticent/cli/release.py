@@ -94,12 +94,15 @@ def switch(
         float | None, typer.Option("--delta", help="Largest δ allowed: 0 unless stated, or the release is refused.")
     ] = None,
     mechanism: Annotated[
-        str, typer.Option("--mechanism", help="auto (moves values least, δ = 0), footrule, mallows or ran.")
+        str, typer.Option("--mechanism", help="auto (moves values least, δ = 0), footrule, mallows, ran or sta.")
     ] = "auto",
     cuts: Annotated[
         str | None,
         typer.Option("--cuts", help="Release each day, week, month, quarter or year on its own; weaker at the cuts."),
     ] = None,
+    accept_statistical: Annotated[
+        bool, typer.Option("--accept-statistical", help="Take a δ that is a confidence bound, not an exact number.")
+    ] = False,
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
@@ -128,6 +131,7 @@ def switch(
             delta=delta,
             mechanism=mechanism,
             cuts=cuts,
+            accept_statistical=accept_statistical,
             time=time,
             value=value,
             id=id or (),

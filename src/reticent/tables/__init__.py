@@ -90,6 +90,7 @@ def switch(
     delta: float | None = None,
     mechanism: str = "auto",
     cuts: str | None = None,
+    accept_statistical: bool = False,
     **options: Unpack[Options],
 ) -> Release:
     """Move the values of each series in time.
@@ -103,11 +104,13 @@ def switch(
         Nats.
     delta : float, optional
         The largest δ allowed: 0 by default, and to be stated for a mechanism that cannot reach it.
-    mechanism : {"auto", "footrule", "mallows", "ran"}
+    mechanism : {"auto", "footrule", "mallows", "ran", "sta"}
         "auto" moves values least among those with δ = 0.
     cuts : {"day", "week", "month", "quarter", "year"}, optional
         Release each calendar piece of a series on its own: values on two sides of a cut are then *not* protected
         against each other, and the guarantee says so.
+    accept_statistical : bool
+        Take a δ that is a confidence bound ("sta" beyond a window of 5).
     **options
         Columns, reading and output: see `Options`.
 
@@ -116,7 +119,7 @@ def switch(
     ArgumentError, InputError, RefusedError
         One sentence; nothing is left behind.
     """
-    chosen = choose_switch(mechanism, window, epsilon, delta)
+    chosen = choose_switch(mechanism, window, epsilon, delta, accept_statistical)
     asked = {"epsilon": float(epsilon), "delta": float(delta or 0.0)}
     job = _job(table, options)
     return run(job, lambda records: SwitchVerb(cut(records, cuts), chosen, asked, job.columns, cuts))

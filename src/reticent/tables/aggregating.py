@@ -210,8 +210,8 @@ def _check_windows(con: Any, over: tuple[str, ...], window: Grid) -> None:
     windows, groups, found = con.sql(f"SELECT ({asked}), (SELECT count(*) FROM sizes), ({there})").fetchall()[0]
     if windows * groups != found:
         raise InputError(
-            f"values: {windows * groups - found} windows of groups lack rows of their roster altogether; state fill=, or "
-            "choose participation='private'"
+            f"values: {windows * groups - found} windows of groups lack rows of their roster altogether; state fill=, "
+            "or choose participation='private'"
         )
 
 

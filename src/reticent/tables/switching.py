@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, RefusedError
+from reticent.guarantees import rounded_up
 from reticent.randomness import Source
-from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, Switch, auto_switch, switch_batch
+from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, StaSwitch, Switch, auto_switch, switch_batch
 from reticent.tables.chunks import Chunk
 from reticent.tables.reading import Columns, Records
 from reticent.tables.sql import quoted, text
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 PIECE = "reticent piece"
 CUTS = ("day", "week", "month", "quarter", "year")
-SWITCHES = ("auto", "footrule", "mallows", "ran")
+SWITCHES = ("auto", "footrule", "mallows", "ran", "sta")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ def cut(records: Records, cuts: str | None) -> Records:
     return replace(records, columns=replace(records.columns, id=(*records.columns.id, PIECE)))
 
 
-def choose_switch(mechanism: str, window: int, epsilon: float, delta: float | None) -> Switch:
+def choose_switch(
+    mechanism: str, window: int, epsilon: float, delta: float | None, accept_statistical: bool = False
+) -> Switch:
     """The mechanism of that name, if its δ is within what is allowed (0 where nothing is said).
 
     Raises
@@ -80,7 +83,8 @@ def choose_switch(mechanism: str, window: int, epsilon: float, delta: float | No
     ArgumentError
         A name that is none; parameters that the mechanism refuses.
     RefusedError
-        A δ that the mechanism cannot reach: the sentence names the one it can.
+        A δ that the mechanism cannot reach (the sentence names the one it can), or one that is only known with a
+        confidence bound, unless that is accepted.
     """
     match mechanism:
         case "auto":
@@ -91,13 +95,20 @@ def choose_switch(mechanism: str, window: int, epsilon: float, delta: float | No
             switch = MallowsSwitch(window, epsilon, delta=delta or 0.0)
         case "ran":
             switch = RanSwitch(window, epsilon)
+        case "sta":
+            switch = StaSwitch(window, epsilon)
         case _:
             raise ArgumentError(f"mechanism: must be one of {', '.join(SWITCHES)}")
-    reached = switch.guarantee.delta
-    if reached > (delta or 0.0):
+    guarantee = switch.guarantee
+    if guarantee.delta > (delta or 0.0):
         stated = "none was allowed" if delta is None else f"{delta:g} is allowed"
         raise RefusedError(
-            f"delta: {mechanism} at this window and ε has δ = {reached:.4g}, and {stated}; state --delta, or choose "
-            "--mechanism auto, which reaches 0 for a whole file"
+            f"delta: {mechanism} at this window and ε has δ = {rounded_up(guarantee.delta, 4)}, and {stated}; state "
+            "--delta, or choose --mechanism auto, which reaches 0 for a whole file"
+        )
+    if guarantee.statistical and not accept_statistical:
+        raise RefusedError(
+            f"delta: that of {mechanism} at this window is a statistical bound (it fails with probability 1e-6), not an "
+            "exact number; pass --accept-statistical if that will do"
         )
     return switch

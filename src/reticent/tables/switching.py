@@ -108,7 +108,7 @@ def choose_switch(
         )
     if guarantee.statistical and not accept_statistical:
         raise RefusedError(
-            f"delta: that of {mechanism} at this window is a statistical bound (it fails with probability 1e-6), not an "
+            f"delta: that of {mechanism} at this window is a statistical bound (failing with probability 1e-6), not an "
             "exact number; pass --accept-statistical if that will do"
         )
     return switch

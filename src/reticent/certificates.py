@@ -2,7 +2,7 @@
 
 Strict JSON (infinity is the string "infinity"). A certificate is a function of public parameters and of the released
 file alone. `verify` recomputes every claim from the parameters, with no private data; without a signature it says at
-most *consistent*, since several fields can be altered together.
+most *consistent*, since several fields can be altered together. The form is that of `schemas/certificate.schema.json`.
 """
 
 from __future__ import annotations
@@ -38,15 +38,14 @@ class Verification:
     Attributes
     ----------
     checks : tuple of (str, str)
-        What was checked and how it came out.
+        What was checked and how it came out: what was recomputed exactly, what is statistical, what is assumed.
+    verdict : str
+        *consistent*: all that can be recomputed agrees, and nobody vouches for the parameters. *signed by …*: the
+        holder of that key does.
     """
 
     checks: tuple[tuple[str, str], ...]
-
-    @property
-    def verdict(self) -> str:
-        """*consistent*: all that can be recomputed agrees; nobody vouches for the parameters."""
-        return "consistent"
+    verdict: str = "consistent"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +117,8 @@ class Certificate:
             raise VerificationError(
                 "certificate: it has another schema than this version reads; verify it with the version that wrote it"
             )
-        if set(body) != _FIELDS:
-            odd = ", ".join(sorted(set(body) ^ _FIELDS))
+        if set(body) - {"signature"} != _FIELDS:
+            odd = ", ".join(sorted((set(body) - {"signature"}) ^ _FIELDS))
             raise VerificationError(f"certificate: fields are missing or unknown ({odd})")
         return cls(body)
 
@@ -148,12 +147,29 @@ class Certificate:
         """False where a seed was used."""
         return self.body["randomness"] == SECURE
 
+    @property
+    def signature(self) -> Mapping[str, str] | None:
+        """Algorithm, name of the key, value; None where nobody has signed."""
+        return self.body.get("signature")
+
     def to_json(self) -> str:
         """Strict JSON text."""
         return _dumps(self.body, indent=2) + "\n"
 
-    def verify(self, released: str | Path | None = None) -> Verification:
+    def signed(self, key: str | Path) -> Certificate:
+        """The same certificate, signed with the private key in a file."""
+        from reticent.signatures import sign
+
+        return Certificate({**self.body, "signature": sign(str(self.body["digest"]), key)})
+
+    def verify(self, released: str | Path | None = None, key: str | Path | None = None) -> Verification:
         """Recompute the claim; with `released`, check that it is the file and a possible outcome of the mechanism.
+
+        Parameters
+        ----------
+        released : path, optional
+        key : path, optional
+            The public key of whoever is said to have signed.
 
         Raises
         ------
@@ -161,7 +177,7 @@ class Certificate:
             The first thing that does not hold, in one sentence.
         """
         try:  # whoever wrote a certificate may have put anything into it
-            stated = {key: value for key, value in self.body.items() if key != "digest"}
+            stated = {name: value for name, value in self.body.items() if name not in ("digest", "signature")}
             unchanged = self.body["digest"] == _digest(stated)
             recomputed = json.loads(_dumps(claims(self.action, self.parameters, self.released))) if unchanged else {}
             difference = _difference(recomputed, self.claims)
@@ -177,14 +193,38 @@ class Certificate:
             raise VerificationError(f"certificate: {difference} is not what the parameters give")
         if not recomputed["kept"]:
             raise VerificationError("certificate: the guarantee is worse than what was asked for")
-        checks = [("certificate", "unchanged since it was written"), ("claims", "recomputed from the parameters")]
+        checks = [("certificate", "unchanged since it was written"), *_basis(self.claims)]
         if released is not None:
             from reticent.tables.checking import check_released
 
             checks += check_released(Path(released), self)
         if not self.private:
             checks.append(("randomness", "a seed was used: NOT PRIVATE"))
-        return Verification(tuple(checks))
+        verdict = self._verdict(key, checks)
+        return Verification(tuple(checks), verdict)
+
+    def _verdict(self, key: str | Path | None, checks: list[tuple[str, str]]) -> str:
+        from reticent.signatures import check_form, signer
+
+        if self.signature is None:
+            if key is not None:
+                raise VerificationError("signature: nobody has signed this certificate")
+            return "consistent"
+        if key is None:
+            check_form(self.signature)
+            checks.append(("signature", f"by the key {self.signature['key']}, not checked: give it with --key"))
+            return "consistent"
+        return f"signed by {signer(self.signature, str(self.body['digest']), key)}"
+
+
+def _basis(claimed: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Which claims were recomputed exactly, which are statistical, which are assumptions."""
+    statistical = bool(claimed["guarantee"].get("statistical"))
+    names = [name for name in claimed if name not in ("kept", "assumptions", *(("guarantee",) if statistical else ()))]
+    lines = [("claims", f"recomputed exactly from the parameters: {', '.join(sorted(names))}")]
+    if statistical:
+        lines.append(("statistical", "guarantee: δ is an upper confidence bound from simulation, not an exact number"))
+    return lines + [("assumed", each) for each in claimed["assumptions"]]
 
 
 def _dumps(value: Any, indent: int | None = None) -> str:

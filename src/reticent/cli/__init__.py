@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reticent._version import __version__
-from reticent.cli import demo, experiment, inspect, model, release
+from reticent.cli import demo, experiment, inspect, key, model, release
 
 app = typer.Typer(
     name="reticent",
@@ -43,6 +43,7 @@ app.command("fit")(model.fit)
 app.command("verify")(inspect.verify)
 app.command("experiment")(experiment.experiment)
 app.command("audit")(inspect.audit)
+app.add_typer(key.app, name="key")
 
 
 def main() -> None:

@@ -21,13 +21,14 @@ Rows = list[tuple[str, ...]]
 def verify(
     certificate: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="OUT.certificate.json")],
     released: Annotated[Path | None, typer.Argument(metavar="OUT", help="The released file.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="Public key of whoever is said to have signed.")] = None,
     as_json: opt.JSON = False,
 ) -> None:
     """Recompute the claim of a certificate, and check that OUT is the file it speaks of; needs no private data."""
     from reticent.certificates import Certificate
 
     checked = Certificate.read(certificate)
-    result = checked.verify(released)
+    result = checked.verify(released, key)
     if as_json:
         body = {"verdict": result.verdict, "checks": [list(each) for each in result.checks]}
         typer.echo(json.dumps(body, ensure_ascii=False, indent=2))
@@ -36,7 +37,7 @@ def verify(
         typer.echo(f"{what + ':':15}{how}")
     if released is None:
         typer.echo("released file: not checked; name it after the certificate")
-    typer.echo(f"{'verdict:':15}{result.verdict} (nobody has signed it)")
+    typer.echo(f"{'verdict:':15}{result.verdict}{'' if checked.signature else ' (nobody has signed it)'}")
     typer.echo(f"{'promise:':15}{checked.claims['guarantee']['promise']}")
 
 

@@ -134,6 +134,13 @@ def diagnose(
     starts = [0] * len(codes) if phases is None else list(phases)
     if len(starts) != len(codes):
         raise ArgumentError(f"phases: {len(starts)} for {len(codes)} sequences; give one a sequence")
+    return diagnose_codes(chain, zip(codes, starts, strict=True), rhythm)
+
+
+def diagnose_codes(
+    chain: MarkovChain, series_and_phases: Iterable[tuple[NDArray[np.int64], int]], rhythm: int | None = None
+) -> Diagnosis:
+    """The same for codes of states (-1 where missing), each series with the instant of its first record."""
     if rhythm is not None and rhythm < 2:
         raise ArgumentError("rhythm: must be a number of instants, two or more")
     size, period = chain.size, chain.period
@@ -141,7 +148,7 @@ def diagnose(
     pairs = np.zeros((period * size, size, size), dtype=np.int64)  # context: instant and state; state before; next
     instants = np.zeros((size, rhythm or 1, size), dtype=np.int64)  # context: state; instant; next state
     seen = np.zeros(size, dtype=np.int64)
-    for series, start in zip(codes, starts, strict=True):
+    for series, start in series_and_phases:
         seen += np.bincount(series[series >= 0], minlength=size)
         now, after = series[:-1], series[1:]
         here = (np.arange(now.size) + start) % period * size + now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,9 @@ def fit(
     every: opt.EVERY = None,
     since: Annotated[str | None, typer.Option("--since", help="Only records from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--until", help="Only records before this time.")] = None,
+    rhythm: Annotated[
+        int | None, typer.Option("--rhythm", help="Instants of a rhythm to test for; those of a day by default.")
+    ] = None,
     id: opt.ID = None,
     memory: opt.MEMORY = opt.DEFAULT_MEMORY,
     duplicates: opt.DUPLICATES = "error",
@@ -36,28 +39,26 @@ def fit(
     from reticent import tables
     from reticent.tables.staging import write_whole
 
-    model = tables.fit(
-        input,
-        states=opt.states(states),
-        smoothing=smoothing,
-        period=period,
-        every=every,
-        since=since,
-        until=until,
-        time=time,
-        value=value,
-        id=id or (),
-        memory=memory,
-        duplicates=duplicates,
-        reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
-    )
+    options: dict[str, Any] = {
+        "since": since,
+        "until": until,
+        "time": time,
+        "value": value,
+        "id": id or (),
+        "memory": memory,
+        "duplicates": duplicates,
+        "reading": opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+    }
+    model = tables.fit(input, states=opt.states(states), smoothing=smoothing, period=period, every=every, **options)
     write_whole(output, model.to_json())
     chain = model.chain
-    rhythm = f", {chain.period} instants" if chain.period > 1 else ""
-    typer.echo(f"A chain over {chain.size} states{rhythm}, one step every {model.every}.")
+    instants = f", {chain.period} instants" if chain.period > 1 else ""
+    typer.echo(f"A chain over {chain.size} states{instants}, one step every {model.every}.")
     if chain.period == 1 and chain.size <= 8:
         for state, row in zip(chain.states, chain.transition, strict=True):
             typer.echo(
                 f"  from {state}: " + ", ".join(f"{to} {p:.4f}" for to, p in zip(chain.states, row, strict=True))
             )
+    diagnosis = tables.diagnose(input, model, rhythm=rhythm, **options)
+    typer.echo(diagnosis.describe())
     typer.echo(f"model:       {output}")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack
 
+from reticent.diagnosis import Diagnosis, diagnose_codes
 from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, PublicationRule, VectorQuantization
@@ -29,7 +30,7 @@ from reticent.redaction import (
 from reticent.tables.aggregating import AggregateVerb, grouped
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
-from reticent.tables.models import Model, check_states, find_states, fit_all, fit_released, limit
+from reticent.tables.models import Model, check_states, codes_and_phases, find_states, fit_all, fit_released, limit
 from reticent.tables.pipeline import Job, Progress, Release, opened, run
 from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
@@ -37,7 +38,7 @@ from reticent.tables.reading import Columns, Records
 from reticent.tables.redacting import RedactVerb, Secrets
 from reticent.tables.switching import SwitchVerb, choose_switch, cut
 
-__all__ = ["Private", "Reading", "Release", "aggregate", "fit", "quantize", "redact", "switch"]
+__all__ = ["Private", "Reading", "Release", "aggregate", "diagnose", "fit", "quantize", "redact", "switch"]
 
 Names = str | Sequence[str]
 
@@ -369,6 +370,34 @@ def fit(
         alphabet = tuple(states) if states is not None else find_states(limited)
         check_states(alphabet)
         return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates)
+
+
+def diagnose(
+    table: Any,
+    model: Model,
+    *,
+    rhythm: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    **options: Unpack[Options],
+) -> Diagnosis:
+    """Whether a model fits a table, and what would fit better; private if the table is.
+
+    Parameters
+    ----------
+    table, since, until, **options
+        As for `fit`.
+    model : Model
+    rhythm : int, optional
+        Instants of a day or week: test whether these matter. Those of a day by default, where the sampling period
+        divides it.
+    """
+    job = _job(table, options)
+    with opened(job, ()) as records:
+        limited = limit(records, since, until)
+        grid = _grid(limited, model.every)
+        instants = grid.a_day() if rhythm is None else rhythm
+        return diagnose_codes(model.chain, codes_and_phases(limited, grid, model.chain, job.duplicates), instants)
 
 
 _DESIGNS: dict[str, Any] = {"quilt": markov_quilt, "three-region": three_region, "optimal": optimal_policy}

@@ -67,6 +67,11 @@ class Grid:
         only_one_record_each = 1 if records.time_is_whole else _UNITS["s"]
         return cls(int(found[0][0]) if found else only_one_record_each, records.time_is_whole)
 
+    def a_day(self) -> int | None:
+        """Steps in a day, if there are a whole number from 2 to 1440."""
+        day = _UNITS["d"]
+        return day // self.step if not self.whole and day % self.step == 0 and 2 <= day // self.step <= 1440 else None
+
     def ticks(self, times: pa.ChunkedArray | pa.Array) -> Ints:
         """Times as integers in the unit of `step`."""
         import pyarrow as pa

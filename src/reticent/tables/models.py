@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -206,6 +206,18 @@ def fit_all(
             spans.setdefault(series_fingerprint(key, name), []).append(span)
     chain = MarkovChain.from_counts(counts if period > 1 else counts[0], states, smoothing)
     return Model(chain, str(grid), key_name(key), spans)
+
+
+def codes_and_phases(
+    records: Records, grid: Grid, chain: MarkovChain, duplicates: str
+) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Each series on its grid as codes (-1 where missing), with its first step since the epoch."""
+    column = records.columns.value[0]
+    for chunk in (grid.one_a_step(each, column, duplicates) for each in chunks(records, duplicates=duplicates)):
+        for series, codes in series_on_grid(chunk, grid, column, chain.states):
+            full = np.full(series.n, -1, dtype=np.int64)
+            full[series.rows] = codes
+            yield full, int(series.ticks[0]) // grid.step
 
 
 def fit_released(

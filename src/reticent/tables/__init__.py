@@ -390,13 +390,13 @@ def diagnose(
     model : Model
     rhythm : int, optional
         Instants of a day or week: test whether these matter. Those of a day by default, where the sampling period
-        divides it.
+        divides it and the model has no rhythm yet.
     """
     job = _job(table, options)
     with opened(job, ()) as records:
         limited = limit(records, since, until)
         grid = _grid(limited, model.every)
-        instants = grid.a_day() if rhythm is None else rhythm
+        instants = grid.a_day() if rhythm is None and model.chain.period == 1 else rhythm
         return diagnose_codes(model.chain, codes_and_phases(limited, grid, model.chain, job.duplicates), instants)
 
 

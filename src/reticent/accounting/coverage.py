@@ -150,13 +150,39 @@ class CoverageBuilder:
         ends = ticks[offsets[:-1]], ticks[offsets[1:] - 1]
         self._rows.append(np.stack([*ends, np.diff(offsets), time_codes(self._key, ticks, offsets)], axis=1))
 
-    def finish(self, designs: NDArray[np.int64] | None = None) -> Coverage:
-        """The coverage; `designs` says, for each series in the order of arrival, which mechanism released it."""
+    def finish(self, designs: NDArray[np.int64] | None = None, *, joined: bool = False) -> Coverage:
+        """The coverage.
+
+        Parameters
+        ----------
+        designs : int64, shape (series,), optional
+            For each series in the order of arrival, which mechanism released it.
+        joined : bool
+            A series may have come in several pieces, which are joined: from the first to the last.
+
+        Raises
+        ------
+        InputError
+            Two series that the ledger cannot tell apart.
+        """
         codes, rows = np.concatenate(self._codes), np.concatenate(self._rows)
+        if joined:
+            codes, rows = _joined(codes, rows)
         column = np.zeros(codes.size, dtype=np.int64) if designs is None else designs
         table, which = np.unique(np.column_stack([rows, column]), axis=0, return_inverse=True)
         geometries = tuple(Geometry(*row) for row in table.tolist())
         return Coverage._arranged(codes, which.reshape(-1).astype(np.uint32), geometries)
+
+
+def _joined(codes: NDArray[np.uint64], rows: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """One row a series; the codes of times are sums over records, so they add up."""
+    order = np.argsort(codes, kind="stable")
+    codes, rows = codes[order], rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    if starts.size == codes.size:
+        return codes, rows
+    columns = (np.minimum, np.maximum, np.add, np.add)
+    return codes[starts], np.stack([f.reduceat(rows[:, i], starts) for i, f in enumerate(columns)], axis=1)
 
 
 def _key() -> bytes:

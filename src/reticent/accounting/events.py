@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
-import reticent.redaction
-import reticent.switching
 from reticent.accounting.budgets import Budget
 from reticent.accounting.composition import coordinates, kind_of, pipeline
 from reticent.accounting.coverage import ALWAYS, Coverage, Geometry
+from reticent.claims import redaction_from_dict, redaction_of, switch_of
 from reticent.errors import ArgumentError, LedgerError
 from reticent.guarantees import Guarantee
 from reticent.quantization import AggregateQuantization, LocalQuantization, Quantizer, VectorQuantization
-from reticent.switching import Switch
+from reticent.switching import Switch, switch_from_dict
 
 Step: TypeAlias = dict[str, Any]
 
@@ -150,8 +149,10 @@ def canonical(value: Any) -> str:
 
 
 def step_of(part: Any) -> Step:
-    """A mechanism, guarantee or spend as plain values."""
+    """A mechanism, guarantee or spend as plain values; a step that is plain values already is taken as it is."""
     match part:
+        case dict():
+            return part
         case Budget():
             return {"spend": part.to_dict()}
         case Guarantee():
@@ -173,6 +174,19 @@ def step_of(part: Any) -> Step:
     raise ArgumentError(f"steps: {type(part).__name__} cannot be charged; give a mechanism, a guarantee or a spend")
 
 
+def step_of_release(action: str, parameters: Mapping[str, Any]) -> Step:
+    """The step of a release of a table, from the public parameters of its certificate."""
+    match action:
+        case "switch":
+            return step_of(switch_of(parameters))
+        case "redact":
+            mechanisms = (redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"])
+            return step_of(Redaction(tuple(mechanisms), parameters["every"]["step"]))
+    if "aggregate" in parameters:
+        return step_of(AggregateQuantization.from_dict(parameters["aggregate"]))
+    return {"quantize": list(parameters["coordinates"])}
+
+
 @lru_cache(maxsize=4096)
 def _part(text: str) -> Any:
     step = json.loads(text)
@@ -180,7 +194,7 @@ def _part(text: str) -> Any:
         if "spend" in step:
             return Budget.from_dict(step["spend"])
         if "switch" in step:
-            return _SWITCHES[step["switch"]["mechanism"]].from_dict(step["switch"])
+            return switch_from_dict(step["switch"])
         if "quantize" in step:
             return VectorQuantization([LocalQuantization.from_dict(each) for each in step["quantize"]])
         if "aggregate" in step:
@@ -210,18 +224,8 @@ def _redaction(step: Step) -> Redaction:
     mechanisms = []
     for each in step["redact"]:
         chains = [{**step["chains"][index], "phase": phase} for index, phase in each["chains"]]
-        mechanisms.append(_REDACTIONS[each["mechanism"]].from_dict({**each, "chains": chains}))
+        mechanisms.append(redaction_of({**each, "chains": chains}))
     return Redaction(tuple(mechanisms), step["step"])
-
-
-_SWITCHES: dict[str, Any] = {
-    each.name: each for each in vars(reticent.switching).values() if isinstance(each, type) and hasattr(each, "name")
-}
-_REDACTIONS: dict[str, Any] = {
-    each.mechanism: each
-    for each in vars(reticent.redaction).values()
-    if isinstance(each, type) and hasattr(each, "mechanism") and hasattr(each, "from_dict")
-}
 
 
 @lru_cache(maxsize=4096)

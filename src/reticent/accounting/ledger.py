@@ -249,6 +249,13 @@ class Ledger:
             self._refresh()
             return self._steps.get(released)
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether any file has stayed in the house."""
+        with self._lock:
+            self._refresh()
+            return bool(self._steps)
+
     def charged(self, released: str) -> bool:
         """Whether the release of a file has been charged."""
         with self._lock:

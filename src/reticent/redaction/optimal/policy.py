@@ -32,7 +32,7 @@ Thresholds: TypeAlias = tuple[tuple[int, ...], ...]
 
 NARROW, WIDEST = 6, 96  # records on a side whose probabilities may vary, to begin with and at most
 MARGIN = 1e-9  # of ε, left to the solver's tolerance and taken back by bisection
-GAIN = 1e-8  # expected records: the search for thresholds goes on while it gains more
+GAIN = 1e-7  # expected records: the search for thresholds goes on while it gains more
 
 
 def optimal_policy(
@@ -67,7 +67,7 @@ def optimal_policy(
     return _designed(chains, n, as_secrets(private, n), as_epsilon(epsilon), as_records(missing, n))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _designed(
     chains: tuple[MarkovChain, ...], n: int, secrets: tuple[Secret, ...], epsilon: float, missing: tuple[int, ...]
 ) -> RedactionPolicy:
@@ -102,10 +102,10 @@ def _about(
     search = _Search(chains, [side for side in sides if side.count], secret, epsilon)
     r = np.ones((n, chains[0].size))
     for thresholds, solution in search.best():
-        trial = search.write(thresholds, solution, n)
+        trial = search.write(thresholds, solution)
         if _leak(chains, trial, secret) <= epsilon:
             return trial
-        blank = search.write(thresholds, search.withheld(thresholds), n)
+        blank = search.write(thresholds, search.withheld(thresholds))
         if _leak(chains, blank, secret) <= epsilon:
             low, high = 0.0, 1.0  # towards withholding all that varies, until the exact leakage allows it
             while high - low > 1e-9:
@@ -125,7 +125,8 @@ class _Search:
 
     def __init__(self, chains: Sequence[MarkovChain], sides: Sequence[Side], secret: Secret, epsilon: float) -> None:
         self.chains, self.sides, self.epsilon = chains, sides, epsilon * (1 - MARGIN)
-        self.paired = secret[0] == secret[1]
+        self.secret, self.paired = secret, secret[0] == secret[1]
+        self.n = sides[0].scratch.shape[0] if sides else 0
         self.found: dict[Thresholds, tuple[float, Solution | None]] = {}
 
     def best(self) -> list[tuple[Thresholds, Solution]]:
@@ -177,6 +178,9 @@ class _Search:
         """(expected releases, solution) for given thresholds."""
         if thresholds not in self.found:
             layouts = self._layouts(thresholds)
+            if _leak(self.chains, self.write(thresholds, self.withheld(thresholds)), self.secret) > self.epsilon:
+                self.found[thresholds] = (-np.inf, None)  # too much even where all that varies is withheld
+                return self.found[thresholds]
             start = [np.full(layout.size, 0.9) for layout in layouts]
             solution = solve(self.chains, layouts, self.paired, self.epsilon, start, split)
             gain = -np.inf if solution is None else self._gain(layouts, solution)
@@ -196,9 +200,9 @@ class _Search:
         layouts = self._layouts(thresholds)
         return Solution(tuple(np.ones(layout.size) for layout in layouts), np.empty(0), np.inf)
 
-    def write(self, thresholds: Thresholds, solution: Solution, n: int) -> Floats:
+    def write(self, thresholds: Thresholds, solution: Solution) -> Floats:
         """A solution as probabilities of all records, shape (n, s)."""
-        r = np.ones((n, self.chains[0].size))
+        r = np.ones((self.n, self.chains[0].size))
         for layout, variables in zip(self._layouts(thresholds), solution.variables, strict=True):
             side = layout.side
             near = layout.probabilities(variables)

@@ -195,7 +195,7 @@ def solve(
         bounds=[(LEAST, 1.0)] * sum(sizes) + [(0.0, epsilon)] * split,
         constraints={"type": "ineq", "fun": lambda z: cached(z)[0], "jac": lambda z: cached(z)[1]},
         method="SLSQP",
-        options={"maxiter": 200, "ftol": 1e-11},
+        options={"maxiter": 80, "ftol": 1e-10},
     )
     if not np.isfinite(found.x).all() or cached(found.x)[0].min() < -1e-6:
         return None

@@ -149,13 +149,10 @@ def test_panels_as_found(name: str, file: str, count: int, longest: int) -> None
 
 
 def test_a_quick_look_at_real_series() -> None:
-    files = {
-        "cgm-glucose": shared("data", "cgm-glucose", "CGM.csv.gz"),
-        "fitbit-hourly-steps": shared("data", "fitbit-hourly-steps", "hourlySteps_merged.csv"),
-    }
+    files = {"fitbit-hourly-steps": shared("data", "fitbit-hourly-steps", "hourlySteps_merged.csv")}
     outcome = switching_series.series(files, most=3)
     assert len({row["mechanism"] for row in outcome.rows}) == 7
-    assert outcome.table.count("\n") == 2 + 2 * 7 - 1
+    assert outcome.table.count("\n") == 2 + 7 - 1
     assert "least damage first" in outcome.findings
     first = outcome.findings.split("least damage first: ")[1].split(",")[0]
     assert first == "FootruleSwitch"

@@ -217,7 +217,7 @@ def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
     for title in dict.fromkeys(row["data"] for row in rows):
         here = {name: found["missing"] for (data_name, name), found in grouped.items() if data_name == title}
         sound = [name for name, row in here.items() if row["delta"] <= STREAM_DELTA]
-        rest = [f"{name} (δ {_say_delta(row)})" for name, row in here.items() if row["delta"] > STREAM_DELTA]
+        rest = [f"{name} (δ: {_say_delta(row)})" for name, row in here.items() if row["delta"] > STREAM_DELTA]
         one = next(iter(here.values()))
         sentences.append(
             f"{title} ({one['series']} series, k = {one['window']}): with δ ≤ {STREAM_DELTA:g}, least damage first: "

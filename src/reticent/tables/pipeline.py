@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from reticent.certificates import Certificate
+from reticent.errors import ArgumentError
 from reticent.randomness import Source
 from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
@@ -156,6 +157,8 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
             table = pa.concat_tables(tables).combine_chunks()
             certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
             return Release(from_arrow(table, job.table), certificate, None, records.plan)
+    if isinstance(job.table, str | Path) and job.output.exists() and job.output.samefile(job.table):
+        raise ArgumentError("output: it is the input itself, which would be lost; name another file")
     staging = staged(job.output, overwrite=job.overwrite)  # what spilled is removed with it if this run is killed
     with staging as folder, opened(job, extra, folder.parent) as records:
         return _to_files(job, records, make_verb(records), Outputs(job.output), folder)

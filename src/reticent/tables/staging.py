@@ -70,19 +70,16 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path, output: Path) -> Iterator[None]:
-    """Make `folder` and hold its lock; a lock of a folder that the run before has just removed counts for nothing."""
-    while True:
+    """Make `folder` and hold its lock."""
+    if os.path.islink(folder):
+        raise ArgumentError(f"output: {folder.name} is a link, and all in it would be removed; remove the link")
+    for _ in range(10):  # the run before may be removing the folder just now
         try:
             folder.mkdir(exist_ok=True)
-            if folder.is_symlink():
-                raise ArgumentError(f"output: {folder.name} is a link, and all in it would be removed; remove the link")
             lock = (folder / "lock").open("w")
-        except FileNotFoundError:
-            if output.parent.is_dir():
-                continue
-            raise ArgumentError(f"output: there is no folder {output.parent}") from None
-        except OSError as error:
-            raise ArgumentError(f"output: {output.parent} cannot be written to ({error.strerror})") from None
+        except (OSError, ValueError) as error:
+            failure = getattr(error, "strerror", None) or "the name cannot be used"
+            continue
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,6 +92,8 @@ def _locked(folder: Path, output: Path) -> Iterator[None]:
             if current:
                 yield
                 return
+        failure = "others write to it all the time"
+    raise ArgumentError(f"output: {output.parent} cannot be written to ({failure})")
 
 
 def _begin(folder: Path, output: Path, overwrite: bool) -> Path:

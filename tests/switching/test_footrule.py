@@ -187,13 +187,28 @@ def test_more_chains_than_the_table_holds():
     sampler.advance(order, 0, 3000, seeded_source(1))
     assert sampler._table.inside > small.inside
     assert np.array_equal(np.sort(order), np.arange(3000))
-    grown = tables(switch._theta, switch._phi2, 200)
-    rows = min(grown.ratios.shape[0], large.ratios.shape[0]) - 1
-    columns = slice(1, large.inside + 2)
-    both = np.tril(np.ones((rows, large.inside + 2)))[:, 1:] > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.abs(np.log(grown.ratios[1 : rows + 1, columns] / large.ratios[1 : rows + 1, columns]))
-    assert np.max(gap[both]) < 1e-12
+
+
+@pytest.mark.parametrize(("window", "epsilon"), [(2, 20.0), (4, 1.0), (10, 6.0), (100, 0.4)])
+def test_larger_tables_are_joined_to_smaller_ones(window, epsilon):
+    """The same probabilities with as many chains as both serve, and no seam that the guarantee does not cover."""
+    switch = FootruleSwitch(window, epsilon)
+    small, large = switch._tables, tables(switch._theta, switch._phi2, 200)
+    last = small.ratios.shape[0] - 1
+    served = slice(0, small.inside + 2)
+    assert np.array_equal(large.ratios[:last, served], small.ratios[:last, served])
+    assert np.array_equal(
+        large.ratios[last:, served], np.repeat(small.ratios[[last], served], large.ratios.shape[0] - last, 0)
+    )
+    assert np.array_equal(large.marks[: small.inside + 1], small.marks)
+    theta, phi2, c = switch._theta, switch._phi2, np.arange(large.inside + 1)
+    for row in range(last, large.ratios.shape[0] - 1):
+        before, after = large.ratios[row, : large.inside + 2], large.ratios[row + 1, : large.inside + 2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            down = np.where(c > 0, c * (c - 1 + theta) / (phi2 * before[:-1]), 0.0)
+        ways = theta + 2 * c + phi2 * before[1:] + down
+        seam = np.log(phi2 * ways[1:] / ways[:-1] * before[1:-1] / after[1:-1])
+        assert np.abs(seam).max() < 2.0**-43
 
 
 def test_rare_cases_are_drawn_not_lost():

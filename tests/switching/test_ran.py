@@ -176,7 +176,7 @@ def test_bad_parameters(arguments):
 def test_division_by_multiplication():
     rng = np.random.default_rng(0)
     for divisor in [1, 2, 3, 7, 2**32 + 1, 2**44 + 12345, 2**63 - 1, 2**63 + 1]:
-        whole = rng.integers(0, min(2**20, 2**64 // divisor), 2000)
+        whole = rng.integers(0, min(2**50, 2**64 // divisor), 2000)
         for multiple in whole.tolist():
             for u in (multiple * divisor, multiple * divisor + divisor - 1, multiple * divisor + divisor // 2):
                 if u < 2**64:

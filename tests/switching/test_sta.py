@@ -145,12 +145,12 @@ def test_replay_computes_the_same_losses():
     k, log_ratio, n, runs = 3, 1.0, 9, 40
     switch = StaSwitch(k, log_ratio)
     stay, move = exchange_weights(k, log_ratio)
-    last = stay + (k - 1) * move - 1
+    on_words = np.uint64(2**64 * move // (stay + (k - 1) * move))
     words = seeded_source(5).words(runs * n)
     pairs = np.array(list(itertools.combinations(range(n), 2)), dtype=np.int64)
     losses = np.empty((runs, len(pairs)))
     firsts, seconds = np.ascontiguousarray(pairs.T)
-    _kernels.stateful_losses(words, n, k, np.uint64(move), np.uint64(last), switch.q, firsts, seconds, losses)
+    _kernels.stateful_losses(words, n, k, on_words, switch.q, firsts, seconds, losses)
     orders = np.array([np.arange(n) for _ in range(runs)])
     for run in range(runs):
         sampler = switch.sampler()

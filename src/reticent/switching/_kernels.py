@@ -143,7 +143,7 @@ def mallows_batch(
 
 @nb.njit(cache=True)
 def quotient(u: np.uint64, divisor: np.uint64, inverse: float) -> Any:
-    """u // divisor for quotients below 2^20, by floating point and a correction: dividing words is slow.
+    """u // divisor for quotients below 2^50, by floating point and a correction: dividing words is slow.
 
     `inverse` is 2/divisor. The product is off by less than one, so the whole number below it is by at most one.
     """
@@ -186,9 +186,9 @@ def ran_series(
                 w += 1
                 if u <= last:
                     break
-            if u < move * np.uint64(limit - 1):
-                place = t + 1 + quotient(u, move, inverse)
-                order[t], order[place] = order[place], order[t]
+            offset = 1 + quotient(u, move, inverse)
+            place = t + (offset if offset < limit else 0)  # without a branch that could not be foreseen
+            order[t], order[place] = order[place], order[t]
         t += 1
     return t, w
 
@@ -244,10 +244,10 @@ def sta_series(
         w += 1
         if u > last:
             continue
+        offset = 1 + quotient(u, move, inverse)
         reach = min(window - 1 - (t - order[t]), end - t - 1)
-        if reach > 0 and u < move * np.uint64(reach):
-            place = t + 1 + quotient(u, move, inverse)
-            order[t], order[place] = order[place], order[t]
+        place = t + (offset if offset <= reach else 0)  # without a branch that could not be foreseen
+        order[t], order[place] = order[place], order[t]
         t += 1
     return t, w
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 UNIT = 2.0**-53
 _TOLERANCE = 2.0**-49  # between the last two rows, in log ratio
 _CASE_ERROR = 2.0**-46  # relative error of a case's probability: 16 roundings, and thresholds of 48 bits or more
-_TABLE_AGREEMENT = 1e-12  # nats: between a table and one with more columns
+_TABLE_AGREEMENT = 2.0**-43  # nats: where a larger table is joined to one with fewer columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +104,16 @@ class Tables:
     inside: int
 
 
-@lru_cache(maxsize=4)
-def tables(theta: float, phi2: float, bits: int = 100) -> Tables:
-    """The backward tables for numbers of chains of probability 2^-bits or more."""
+_BITS = 100
+
+
+@lru_cache(maxsize=3)
+def tables(theta: float, phi2: float, bits: int = _BITS) -> Tables:
+    """The backward tables for numbers of chains of probability 2^-bits or more.
+
+    Beyond 2^-100 they are joined to those for half as many bits: with as many chains as these serve, the sampler's
+    probabilities are the very same, whether or not it ever needed more. So a release never says that it did.
+    """
     from reticent.switching.footrule import _kernels
 
     far = stationary(theta, phi2, bits)
@@ -121,9 +128,16 @@ def tables(theta: float, phi2: float, bits: int = 100) -> Tables:
         if last >= 0:
             break
         rows *= 2
+    ratios = ratios[: last + 1]
+    if bits > _BITS:
+        base = tables(theta, phi2, bits // 2)
+        served = slice(0, base.inside + 2)
+        own = base.ratios.shape[0] - 1
+        ratios[:own, served] = base.ratios[:own, served]
+        ratios[own:, served] = base.ratios[own, served]
     marks, common = np.zeros((inside + 1, 5), dtype=np.uint64), np.zeros(inside + 1, dtype=np.bool_)
-    _kernels.mark_far(ratios[last], inside, theta, phi2, marks, common)
-    return Tables(theta, phi2, ratios[: last + 1], marks, common, inside)
+    _kernels.mark_far(ratios[-1], inside, theta, phi2, marks, common)
+    return Tables(theta, phi2, ratios, marks, common, inside)
 
 
 def rounding(window: int) -> float:
@@ -135,7 +149,7 @@ def rounding(window: int) -> float:
     """
     steps = _TOLERANCE + 32 * UNIT
     cases = 2 * _CASE_ERROR * (1 + _CASE_ERROR)
-    return (window - 1) * steps + window * cases + _TABLE_AGREEMENT
+    return (window - 1) * (steps + _TABLE_AGREEMENT) + window * cases
 
 
 def log_weight(tables: Tables, n: int) -> float:

@@ -164,7 +164,6 @@ def stateful_losses(
     n: int,
     window: int,
     move: np.uint64,
-    last: np.uint64,
     q: float,
     firsts: Indices,
     seconds: Indices,
@@ -172,9 +171,8 @@ def stateful_losses(
 ) -> None:
     """Privacy loss ln Pr(σ)/Pr(τσ) of every pair, for as many drawn releases σ of n records as `losses` has rows.
 
-    The joint replay of `privacy.stateful`, with A drawn once for all pairs. No word is used twice: a run takes up to n
-    words, and words of `last` or more count as the largest choice that is allowed, which has the same effect as
-    staying (their probability is below 2^-58).
+    The joint replay of `privacy.stateful`, with A drawn once for all pairs. `move` is q in units of 2^-64: no word is
+    refused, and none used twice.
     """
     k = window
     content = np.empty(n + k, dtype=np.int64)
@@ -190,7 +188,7 @@ def stateful_losses(
             u = words[w]
             w += 1
             offsets[t] = 0
-            if reach > 0 and u < move * np.uint64(reach) and u <= last:
+            if reach > 0 and u < move * np.uint64(reach):
                 offsets[t] = 1 + np.int64(u // move)
                 content[t + offsets[t]] = content[t]
         for pair in range(firsts.size):

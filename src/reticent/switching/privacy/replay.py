@@ -52,8 +52,8 @@ def stateful_bound(k: int, log_ratio: float, window: int, epsilon: float) -> flo
     pairs = np.array([(i, i + d) for i in dict.fromkeys(firsts) for d in range(1, window) if i + d < n], dtype=np.int64)
     source = seeded_source(_SEED)
     stay, move = exchange_weights(k, log_ratio)
-    last = stay + (k - 1) * move - 1
-    q = move / (last + 1)
+    total = stay + (k - 1) * move
+    q, on_words = move / total, np.uint64(2**64 * move // total)
 
     def terms(chosen: NDArray[np.int64], runs: int) -> NDArray[np.float64]:
         from reticent.switching.privacy import _kernels
@@ -64,7 +64,7 @@ def stateful_bound(k: int, log_ratio: float, window: int, epsilon: float) -> flo
             losses = np.empty((min(at_once, runs - start), len(chosen)))
             words = source.words(losses.shape[0] * n)
             first, second = np.ascontiguousarray(chosen.T)
-            _kernels.stateful_losses(words, n, k, np.uint64(move), np.uint64(last), q, first, second, losses)
+            _kernels.stateful_losses(words, n, k, on_words, q, first, second, losses)
             parts.append(shares(losses, epsilon))
         return np.concatenate(parts)
 

@@ -1,32 +1,23 @@
-"""What all tests share: where the vectors and the public data lie, and how hypothesis runs."""
+"""How hypothesis runs, and what a skip means."""
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-SHARED = Path(os.environ.get("RETICENT_SHARED", Path(__file__).parents[2] / "shared"))
-
 settings.register_profile("reticent", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("reticent")
 
 
-def shared(*parts: str) -> Path:
-    """A file or folder beside the project; its absence skips the test and says so."""
-    path = SHARED.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"shared/{'/'.join(parts)} is not beside the project")
-    return path
-
-
-def shared_vectors(name: str) -> list[dict[str, Any]]:
-    """The right values of `shared/vectors/<name>.json`."""
-    return json.loads(shared("vectors", f"{name}.json").read_text())
+@pytest.fixture(autouse=True)
+def curator(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the curator's keys and ledger of its own for every test."""
+    home = tmp_path_factory.mktemp("curator", numbered=True)
+    monkeypatch.setenv("RETICENT_HOME", str(home))
+    return home
 
 
 @pytest.hookimpl(wrapper=True)

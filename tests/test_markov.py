@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import reticent as rt
-from conftest import shared
 from reticent.markov import count_transitions
+from shared_data import shared
 
 rates = st.floats(0.001, 0.999)
 

@@ -40,11 +40,6 @@ def key(tmp_path: Path) -> Path:
     return tmp_path / "key"
 
 
-@pytest.fixture(autouse=True)
-def curator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RETICENT_HOME", str(tmp_path / "curator"))
-
-
 def schema() -> dict[str, Any]:
     text = resources.files("reticent").joinpath("schemas/certificate.schema.json").read_text()
     found = json.loads(text)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import shared
 from reticent.experiments import _kernels, switching_laws, switching_series, switching_table
 from reticent.experiments.panels import Panel, Series, load_panel
+from shared_data import shared
 
 
 def test_fig2_numbers() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import shared
 from reticent.errors import InputError
 from reticent.experiments import unique_trips as trips
+from shared_data import shared
 
 NEW_YORK, CHICAGO = "nyc-green-taxi-2013-08", "chicago-taxi"
 FILES = {NEW_YORK: "green_tripdata_2013-08.csv", CHICAGO: "data.csv"}

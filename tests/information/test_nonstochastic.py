@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reticent.information as ri
-from conftest import shared_vectors
 from reticent.errors import ArgumentError
+from shared_data import shared_vectors
 
 
 def test_vectors():

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quantization_twin import around, as_fraction, cell, clipped
 
-from conftest import shared_vectors
 from reticent.errors import ArgumentError, InputError
 from reticent.quantization import LinearQuantizer, Quantizer, levels_for
 from reticent.quantization.exact import allowed_outputs, exact, text
+from shared_data import shared_vectors
 
 decimals = st.decimals(min_value=-1000, max_value=1000, places=3, allow_nan=False)
 

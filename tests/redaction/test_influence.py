@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from redaction_twin import random_chain
 
 import reticent as rt
-from conftest import shared_vectors
 from reticent.redaction import (
     binary_delta_star,
     binary_influence,
@@ -22,6 +21,7 @@ from reticent.redaction import (
     quilt_influence,
     regions,
 )
+from shared_data import shared_vectors
 
 rates = st.floats(0.001, 0.999)
 

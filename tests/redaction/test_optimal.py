@@ -7,9 +7,9 @@ import pytest
 from redaction_twin import enumerated_leakage, local_law, random_chain
 
 import reticent as rt
-from conftest import shared_vectors
 from reticent.redaction import RedactionPolicy, markov_quilt, optimal_policy, sequential_redaction, three_region
 from reticent.redaction.optimal.frontier import to_frontier
+from shared_data import shared_vectors
 
 binary = rt.MarkovChain.binary
 

@@ -10,9 +10,9 @@ import pytest
 from redaction_twin import enumerated_leakage, enumerated_utility, local_law, random_chain, random_policy
 
 import reticent as rt
-from conftest import shared_vectors
 from reticent.errors import RefusedError
 from reticent.redaction import RedactionPolicy
+from shared_data import shared_vectors
 
 
 @pytest.mark.parametrize("case", range(20))

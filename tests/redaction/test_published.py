@@ -9,7 +9,6 @@ import pytest
 from redaction_twin import enumerated_leakage, local_law, random_chain
 
 import reticent as rt
-from conftest import shared_vectors
 from reticent.errors import RefusedError
 from reticent.redaction import (
     RedactionPolicy,
@@ -23,6 +22,7 @@ from reticent.redaction import (
     three_region,
     three_region_gain,
 )
+from shared_data import shared_vectors
 
 
 def binary(alpha, beta):

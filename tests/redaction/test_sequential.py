@@ -11,11 +11,11 @@ from redaction_twin import enumerated_leakage, enumerated_utility, random_chain,
 from scipy import stats
 
 import reticent as rt
-from conftest import shared_vectors
 from reticent.errors import RefusedError
 from reticent.redaction import RedactionPolicy, SequentialRedaction, markov_quilt, redact_batch, sequential_redaction
 from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.sequential import kernels
+from shared_data import shared_vectors
 
 binary = rt.MarkovChain.binary
 

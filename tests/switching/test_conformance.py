@@ -149,7 +149,7 @@ def test_a_batch_is_each_series_on_its_own(switch):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ids = [f"meter {i}" for i in range(len(lengths))]
     source = seeded_source(9)
-    flat = switch_batch(switch, offsets, source, ids, accept_statistical=True)
+    flat = switch_batch(switch, offsets, source, ids)
     for i, n in enumerate(lengths):
         expected = offsets[i] + switch.order(n, source.spawn(ids[i]))
         assert np.array_equal(flat[offsets[i] : offsets[i + 1]], expected)
@@ -169,7 +169,7 @@ def test_a_batch_whose_words_run_out(switch, monkeypatch):
     monkeypatch.setattr(sampler, "__init__", starved)
     offsets = np.arange(6) * 300
     source = seeded_source(9)
-    flat = switch_batch(switch, offsets, source, range(5), accept_statistical=True)
+    flat = switch_batch(switch, offsets, source, range(5))
     for i in range(5):
         assert np.array_equal(flat[i * 300 : i * 300 + 300] - i * 300, switch.order(300, source.spawn(i)))
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from switching_oracles import chi_square, exact_delta, exchanged, footrule_law, largest_ratio, law_of
 
-from conftest import shared_vectors
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
 from reticent.switching import FootruleSwitch, MallowsSwitch, auto_switch, switch_batch
 from reticent.switching.footrule import _FootruleSampler, best_alpha
 from reticent.switching.footrule.tables import log_weight, stationary, tables
+from shared_data import shared_vectors
 
 
 def many(switch, n, seed=20):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from switching_oracles import chi_square, exact_delta, largest_ratio, law_of, mallows_law
 
-from conftest import shared_vectors
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
 from reticent.switching import MallowsSwitch, switch_batch
 from reticent.switching.mallows import _law_for
+from shared_data import shared_vectors
 
 
 def many(switch, n):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from switching_oracles import chi_square, delta_of_pair, exact_delta, largest_ratio, law_of, ran_law
 
-from conftest import shared_vectors
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
 from reticent.switching import Costs, RanSwitch, _kernels, ideal_allocation, switch_batch
+from shared_data import shared_vectors
 
 
 def test_right_values():
@@ -162,6 +162,8 @@ def test_displacement_of_a_long_series():
 def test_an_epsilon_beyond_what_words_can_hold(epsilon):
     switch = RanSwitch(4, epsilon)
     assert 0 < switch.guarantee.epsilon <= epsilon
+    assert switch._weights[0] / switch._weights[1] <= 2.0**50
+    assert np.array_equal(np.sort(switch.order(10_000, seeded_source(1))), np.arange(10_000))
     assert switch.guarantee.delta >= 3 * 2.0**-64 * (1 - 1e-9)
 
 

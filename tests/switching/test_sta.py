@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from switching_oracles import chi_square, delta_of_pair, exact_delta, largest_ratio, law_of, sta_law
 
-from conftest import shared_vectors
 from reticent.errors import ArgumentError, RefusedError
 from reticent.randomness import seeded_source
 from reticent.switching import RanSwitch, StaSwitch, switch_batch
@@ -17,6 +16,7 @@ from reticent.switching.privacy import _kernels
 from reticent.switching.privacy.replay import stateful_bound
 from reticent.switching.privacy.stateful import delay_step, exact_losses, loss_law, stationary_delays
 from reticent.switching.ran_switch import exchange_weights
+from shared_data import shared_vectors
 
 
 def start(k):
@@ -75,10 +75,7 @@ def test_law_is_the_one_defined(window, log_ratio, n):
 @pytest.mark.parametrize("n", [5, 6])
 def test_draws_follow_the_law(window, log_ratio, n):
     def draw(draws):
-        flat = switch_batch(
-            StaSwitch(window, log_ratio), np.arange(draws + 1) * n, seeded_source(4), range(draws),
-            accept_statistical=True,
-        )  # fmt: skip
+        flat = switch_batch(StaSwitch(window, log_ratio), np.arange(draws + 1) * n, seeded_source(4), range(draws))
         return flat.reshape(draws, n) - np.arange(draws)[:, None] * n
 
     assert chi_square(draw, sta_law(n, window, log_ratio), 200_000) > 1e-3
@@ -166,8 +163,9 @@ def test_a_statistical_guarantee_must_be_accepted():
     switch = StaSwitch(6, 1.0)
     with pytest.raises(RefusedError, match="accept_statistical"):
         switch.release(np.arange(10))
-    with pytest.raises(RefusedError):
-        switch_batch(switch, [0, 10], seeded_source(0), ["a"])
+    with pytest.raises(RefusedError, match="accept_statistical"):
+        switch.stream()
+    assert switch.stream(accept_statistical=True).push([1]).size == 0
     assert np.array_equal(np.sort(switch.release(np.arange(10), accept_statistical=True)), np.arange(10))
     assert switch.guarantee.statistical
     assert "statistical" in str(switch.guarantee)

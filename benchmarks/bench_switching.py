@@ -89,9 +89,7 @@ def main() -> None:
         offsets = np.linspace(0, n, 401, dtype=np.int64)
         source = secure_source()
         (spent,) = seconds(
-            lambda switch=switch, offsets=offsets, source=source: switch_batch(
-                switch, offsets, source, range(400), accept_statistical=True
-            )
+            lambda switch=switch, offsets=offsets, source=source: switch_batch(switch, offsets, source, range(400))
         )
         print(f"  {name:34s} {spent / n * 1e9:7.1f} ns  in 400 series at once (the order only)")
     stream_of = MallowsSwitch(24, 2.0, 1e-6)

@@ -15,9 +15,7 @@ from reticent.switching.mechanism import Order, Switch
 _WORDS_AT_ONCE = 1 << 19
 
 
-def switch_batch(
-    switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any], *, accept_statistical: bool = False
-) -> Order:
+def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any]) -> Order:
     """Draw a permutation within each of many series.
 
     Parameters
@@ -30,8 +28,6 @@ def switch_batch(
         The source of the job.
     ids : sequence, length series
         The identifier of each series.
-    accept_statistical : bool
-        As for `Switch.release`.
 
     Returns
     -------
@@ -40,9 +36,13 @@ def switch_batch(
 
     Raises
     ------
-    ArgumentError, RefusedError
+    ArgumentError
+        For offsets that are none, or another number of identifiers.
+
+    Notes
+    -----
+    Like `Switch.order` it only draws; who releases with it calls `Switch.check_accepted` first.
     """
-    switch.check_accepted(accept_statistical)
     bounds = np.asarray(offsets, dtype=np.int64)
     if bounds.ndim != 1 or bounds.size == 0 or bounds[0] != 0 or np.any(np.diff(bounds) < 0):
         raise ArgumentError("offsets: must be a one-dimensional array that begins with 0 and never falls")

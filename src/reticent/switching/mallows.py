@@ -149,6 +149,8 @@ class MallowsSwitch(Switch):
                 f"epsilon: too small for MallowsSwitch at window {window}, which needs "
                 f"{(2 * window - 3) / _LARGEST_SCALE:.3g} or more; take a larger ε or a shorter window"
             )
+        delta = None if delta is None else float(delta)
+        buffer = None if buffer is None else int(buffer)
         for name, value in (("window", window), ("epsilon", epsilon), ("max_delta", delta), ("buffer", buffer)):
             object.__setattr__(self, name, value)
         if window > 1 and buffer is None and delta:

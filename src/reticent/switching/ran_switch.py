@@ -29,9 +29,12 @@ _WORD = 2**64
 
 @lru_cache(maxsize=256)
 def exchange_weights(window: int, log_ratio: float) -> tuple[int, int]:
-    """Whole weights of staying and of each of window-1 moves: their ratio is at most e^log_ratio, their total 2^64."""
+    """Whole weights of staying and of each of window-1 moves: their ratio is at most e^log_ratio, their total 2^64.
+
+    Nor is the ratio ever above 2^49, so that no move is too rare for a word and the kernels' division holds.
+    """
     with decimal.localcontext(prec=60):
-        ratio = decimal.Decimal(min(log_ratio, 60.0)).exp()
+        ratio = decimal.Decimal(min(log_ratio, 49 * math.log(2))).exp()
         move = max(1, int(_WORD / (ratio + window - 1)))
         stay = min(int(move * ratio), _WORD - (window - 1) * move)
     return stay, move

@@ -119,7 +119,7 @@ def replayed_guarantee(
     at_once = max(1, min(runs, _WORDS_AT_ONCE // n))
     for start in range(0, runs, at_once):
         chosen = range(start, min(runs, start + at_once))
-        flat = switch_batch(switch, np.arange(len(chosen) + 1) * n, source, chosen, accept_statistical=True)
+        flat = switch_batch(switch, np.arange(len(chosen) + 1) * n, source, chosen)
         orders = flat.reshape(-1, n) - (np.arange(len(chosen)) * n)[:, None]
         losses = switch.exchange_losses(orders, np.ascontiguousarray(firsts), np.ascontiguousarray(seconds))
         terms.append(shares(losses, epsilon))

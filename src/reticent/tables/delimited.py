@@ -97,15 +97,14 @@ def open_csv(
 
 def _delimiter(lines: list[str], decimal: str | None) -> str:
     """The mark that cuts the first rows into the same number of fields, the most of them."""
-    best = ","
-    most = 1
+    found = [(False, 1, ",")]
     for mark in ",;\t|":
         if mark == decimal:
             continue
         header, *counts = [len(row) for row in rows_of(lines, mark, '"')][:20]
-        if len(set(counts)) == 1 and counts[0] > most and abs(header - counts[0]) <= 1:
-            best, most = mark, counts[0]
-    return best
+        if len(set(counts)) == 1 and counts[0] > 1 and abs(header - counts[0]) <= 1:
+            found.append((header == counts[0], counts[0], mark))
+    return max(found, key=lambda each: each[:2])[2]
 
 
 def with_one_line_end(con: duckdb.DuckDBPyConnection, path: Path) -> Path:

@@ -404,7 +404,7 @@ def test_reading_changes_nothing(ledger: Ledger) -> None:
         other.export()
         other.close()
     assert ledger.path.read_bytes() == before
-    assert sorted(path.name for path in ledger.path.parent.iterdir()) == ["curator", "ledger.sqlite"]
+    assert sorted(path.name for path in ledger.path.parent.iterdir()) == ["ledger.sqlite"]
 
 
 def test_no_key_no_draw_and_no_name_of_a_series_is_stored(ledger: Ledger, curator: Path) -> None:

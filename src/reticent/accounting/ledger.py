@@ -185,7 +185,7 @@ class Ledger:
                             raise RefusedError(_OTHER)
                         return known.again(name)
                     book = self._books.get(event.dataset) or Book()
-                    posting = book.prepare(event)
+                    posting = _prepared(book, event)
                     spent = _checked(event, book, posting)
                     place = self._coverages.get(coverage.digest)
                     body = {
@@ -388,6 +388,16 @@ def _once(event: Event) -> str | None:
         for each in part.mechanisms
     )
     return f"once {event.digest}" if sequential else None
+
+
+def _prepared(book: Book, event: Event) -> Posting:
+    try:
+        return book.prepare(event)
+    except RefusedError as error:
+        raise RefusedError(
+            f"ledger: what was released of these data before stands against it: {error}. If these are other data, with "
+            "equal names of series and times, give them a name of their own (--dataset)"
+        ) from None
 
 
 def _checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Unpack
 
 from reticent.diagnosis import Diagnosis, diagnose_codes
 from reticent.errors import ArgumentError
@@ -18,7 +18,6 @@ from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, PublicationRule, VectorQuantization
 from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
-from reticent.randomness import Source, secure_source
 from reticent.redaction import (
     RedactionPolicy,
     SequentialRedaction,
@@ -30,8 +29,9 @@ from reticent.redaction import (
 from reticent.tables.aggregating import AggregateVerb, grouped
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
+from reticent.tables.jobs import Names, Options, columns_of, job_of, names_of
 from reticent.tables.models import Model, check_states, codes_and_phases, find_states, fit_all, fit_released, limit
-from reticent.tables.pipeline import Job, Progress, Release, opened, run
+from reticent.tables.pipeline import Release, opened, run
 from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
 from reticent.tables.reading import Columns, Records
@@ -39,48 +39,6 @@ from reticent.tables.redacting import RedactVerb, Secrets
 from reticent.tables.switching import SwitchVerb, choose_switch, cut
 
 __all__ = ["Private", "Reading", "Release", "aggregate", "diagnose", "fit", "quantize", "redact", "switch"]
-
-Names = str | Sequence[str]
-
-
-def _names(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-class Options(TypedDict, total=False):
-    """What every verb takes beside its own arguments; see `Job`."""
-
-    time: Required[str]
-    value: Required[Names]
-    id: Names
-    keep: Names
-    source: Source | None
-    duplicates: str
-    reading: Reading
-    memory: str | None
-    output: str | Path | None
-    overwrite: bool
-    private_report: bool
-    progress: Progress | None
-
-
-def _job(table: Any, options: Options) -> Job:
-    output = options.get("output")
-    columns = Columns(
-        options["time"], _names(options["value"]), _names(options.get("id", ())), _names(options.get("keep", ()))
-    )
-    return Job(
-        table,
-        columns,
-        options.get("source") or secure_source(),
-        options.get("duplicates", "error"),
-        options.get("reading") or Reading(),
-        options.get("memory"),
-        None if output is None else Path(output),
-        options.get("overwrite", False),
-        options.get("private_report", False),
-        options.get("progress"),
-    )
 
 
 def switch(
@@ -122,7 +80,7 @@ def switch(
     """
     chosen = choose_switch(mechanism, window, epsilon, delta, accept_statistical)
     asked = {"epsilon": float(epsilon), "delta": float(delta or 0.0)}
-    job = _job(table, options)
+    job = job_of(table, options, "switch", mechanism=chosen.to_dict(), cuts=cuts)
     return run(job, lambda records: SwitchVerb(cut(records, cuts), chosen, asked, job.columns, cuts))
 
 
@@ -158,10 +116,11 @@ def quantize(
     ArgumentError, InputError, RefusedError
         One sentence; nothing is left behind.
     """
-    job = _job(table, options)
+    budget = allowed_outputs(bits, outputs)
+    job = job_of(table, options, "quantize", low=low, high=high, outputs=budget, symbols=symbols)
     ranges = list(zip(_each("low", low, job.columns), _each("high", high, job.columns), strict=True))
     mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
-    return run(job, lambda records: QuantizeVerb(records, mechanism, {"outputs": allowed_outputs(bits, outputs)}))
+    return run(job, lambda records: QuantizeVerb(records, mechanism, {"outputs": budget}))
 
 
 def aggregate(
@@ -215,10 +174,10 @@ def aggregate(
     ArgumentError, InputError, RefusedError
         One sentence; nothing is left behind.
     """
-    job = _job(table, options)
-    if len(job.columns.value) != 1 or job.columns.keep:
+    columns = columns_of(options)
+    if len(columns.value) != 1 or columns.keep:
         raise ArgumentError("value: an aggregate has one value column, and keeps no other")
-    groups = _names(over)
+    groups = names_of(over)
     parsed = PublicationRule() if rule is None else PublicationRule.parse(rule)
     at_least = max(at_least, parsed.at_least)
     mechanism = AggregateQuantization(
@@ -236,6 +195,8 @@ def aggregate(
         symbols=symbols,
     )
 
+    job = job_of(table, options, "aggregate", mechanism=mechanism.to_dict(), over=groups, per=per, every=every)
+
     def make(records: Records) -> AggregateVerb:
         period = _grid(records, every)
         window = period if per is None else Grid.parse(per, records.time_is_whole)
@@ -244,7 +205,7 @@ def aggregate(
         readings = window.step // period.step
         complete = 1 if mechanism.participation == "private" else readings if fill is not None else 0
         inner = grouped(records, groups, window, None if roster is None else Path(roster), at_least, complete)
-        released = Columns(job.columns.time, job.columns.value, groups)
+        released = Columns(columns.time, columns.value, groups)
         return AggregateVerb(inner, released, mechanism, {"outputs": mechanism.outputs}, window, readings)
 
     return run(replace(job, duplicates="keep"), make, groups)
@@ -291,14 +252,13 @@ def redact(
     ArgumentError, InputError, RefusedError
         One sentence; nothing is left behind.
     """
-    job = _job(table, options)
-    if len(job.columns.value) != 1:
+    if len(columns_of(options).value) != 1:
         raise ArgumentError("value: a redaction has one value column, the state of the chain")
     if mechanism not in MECHANISMS:
         raise ArgumentError(f"mechanism: must be one of {', '.join(MECHANISMS)}")
     if not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
         raise ArgumentError("epsilon: must be a finite number of nats, zero or more")
-    stated = private if isinstance(private, Private) else Private(_names(private))
+    stated = private if isinstance(private, Private) else Private(names_of(private))
     released = model == "released"
     if released != (margin is not None):
         raise ArgumentError("margin: give it with model='released', and only then (a number of steps)")
@@ -306,6 +266,16 @@ def redact(
         raise ArgumentError("margin: must be a positive number of steps")
     known = None if released else _model(model)
     asked = {"epsilon": float(epsilon), "mechanism": mechanism}
+    job = job_of(
+        table,
+        options,
+        "redact",
+        once=mechanism == "sequential",
+        **asked,
+        private=stated.describe(),
+        model="released" if known is None else known.to_json(),
+        margin=margin,
+    )
 
     def design(
         chain: MarkovChain, n: int, secrets: Secrets, absent: tuple[int, ...], reach: int | None
@@ -361,7 +331,7 @@ def fit(
     Model
         With keyed fingerprints of the data, so that a release can refuse to hide what the model gives away.
     """
-    job = _job(table, options)
+    job = job_of(table, options)
     if len(job.columns.value) != 1:
         raise ArgumentError("value: a model has one value column, the state of the chain")
     with opened(job, ()) as records:
@@ -392,7 +362,7 @@ def diagnose(
         Instants of a day or week: test whether these matter. Those of a day by default, where the sampling period
         divides it and the model has no rhythm yet.
     """
-    job = _job(table, options)
+    job = job_of(table, options)
     with opened(job, ()) as records:
         limited = limit(records, since, until)
         grid = _grid(limited, model.every)

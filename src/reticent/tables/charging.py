@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reticent.tables.pipeline import Verb
+
+
+ONLY_WITH_LEDGER = (
+    "ledger: a sequential redaction is drawn once for each series, which only a ledger can see to; release it with one"
+)
 
 
 @dataclass(frozen=True)
@@ -58,20 +64,24 @@ class Account:
             return None
         return self.ledger.answer(self.request, job)
 
-    def earlier(self, table: Any, sha256: Any) -> tuple[Step, ...]:
+    def earlier(self, table: Any) -> tuple[Step, ...]:
         """The steps that made the input, where it is a file that stayed in the house."""
         if self.ledger is None or not isinstance(table, str | Path) or not self.ledger.has_steps:
             return ()
-        return self.ledger.step(sha256(Path(table))) or ()
+        return self.ledger.step(file_hash(Path(table))) or ()
 
     def charged(self, sha256: str) -> bool:
         """Whether a staged file was charged by a run that was then interrupted."""
         return self.ledger is not None and self.ledger.charged(sha256)
 
-    def charge(
-        self, verb: Verb, before: tuple[Step, ...], coverage: Coverage, job: str, sha256: str | None
-    ) -> Charge | None:
+    def settle(self, work: Work, files: Mapping[str, Path] | None) -> Charge | None:
         """Spend what a release costs, before it is handed out.
+
+        Parameters
+        ----------
+        work : Work
+        files : mapping, optional
+            The staged files by part. If the request has been answered meanwhile they are replaced by the earlier ones.
 
         Raises
         ------
@@ -80,30 +90,88 @@ class Account:
         LedgerError
             The ledger is not as it was left, or cannot be written.
         """
-        parameters = verb.parameters()
-        step = step_of_release(verb.action, parameters)
         if self.ledger is None:
-            if any(each["mechanism"] == "sequential_redaction" for each in step.get("redact", ())):
-                raise RefusedError(
-                    "ledger: a sequential redaction is drawn once for each series, which only a ledger can see to; "
-                    "release it with one (without --no-ledger)"
-                )
+            if work.once:
+                raise RefusedError(ONLY_WITH_LEDGER)
             return None
-        columns = verb.records.columns.value
-        event = Event.of(
-            *before,
-            step,
-            dataset=self.dataset,
-            columns=columns,
-            coverage=coverage,
-            cuts=parameters.get("cuts") is not None,
-        )
+        event = work.event(self.dataset)
+        sha256 = None if files is None else file_hash(files[RELEASED])
         if self.internal:
             if sha256 is None:
                 raise ArgumentError("internal: only a file can be known again as the first step of a pipeline")
             self.ledger.note_step(event, sha256)
             return None
-        return self.ledger.charge(event, request=self.request, released=sha256, job=job)
+        stored = Answers(self.ledger.path) if files and (self.request or work.once) else None
+        if stored is not None and files is not None and sha256 is not None:
+            stored.keep(sha256, files)
+        try:
+            charge = self.ledger.charge(event, request=self.request, released=sha256, job=work.job)
+        except (RefusedError, ArgumentError):
+            if stored is not None and sha256 is not None and not self.charged(sha256):
+                stored.drop(sha256)
+            raise
+        if charge.answered and charge.released != sha256:
+            if stored is not None and sha256 is not None:
+                stored.drop(sha256)
+            self.hand_out(charge, files)
+        return charge
+
+    def hand_out(self, charge: Charge, files: Mapping[str, Path] | None) -> None:
+        """Write the files that a request was answered with.
+
+        Raises
+        ------
+        RefusedError
+            They were never stored: what was released was no file.
+        """
+        assert self.ledger is not None  # it made the charge
+        if files is None or charge.released is None:
+            raise RefusedError(
+                "request: it was answered before with a data frame, which is not stored and is not made anew; hand out "
+                "that one"
+            )
+        Answers(self.ledger.path).place(charge.released, files)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was done, for the ledger.
+
+    Parameters
+    ----------
+    action : str
+    parameters : mapping
+        Public parameters of the release.
+    columns : tuple of str
+        Value columns.
+    coverage : Coverage
+    before : tuple of Step
+        Of the pipeline that made the input.
+    job : str
+    """
+
+    action: str
+    parameters: Mapping[str, Any]
+    columns: tuple[str, ...]
+    coverage: Coverage
+    before: tuple[Step, ...] = ()
+    job: str = ""
+
+    @property
+    def once(self) -> bool:
+        """Whether a mechanism may be drawn only once."""
+        return any(each["mechanism"] == "sequential_redaction" for each in self.parameters.get("mechanisms", ()))
+
+    def event(self, dataset: str) -> Event:
+        """What is charged."""
+        return Event.of(
+            *self.before,
+            step_of_release(self.action, self.parameters),
+            dataset=dataset,
+            columns=self.columns,
+            coverage=self.coverage,
+            cuts=self.parameters.get("cuts") is not None,
+        )
 
 
 def job_text(action: str, asked: Mapping[str, Any]) -> str:
@@ -167,12 +235,13 @@ def _ids(chunk: Chunk, names: tuple[str, ...], rows: NDArray[np.int64]) -> list[
     return values[0] if len(names) == 1 else list(zip(*values, strict=True))
 
 
-def parts(outputs: Outputs, folder: Path | None = None) -> dict[str, Path]:
-    """The public files of a release by part, in place or in a folder."""
+def parts(outputs: Outputs, folder: Path) -> dict[str, Path]:
+    """The public files of a release by part, in a folder."""
     paths = {RELEASED: outputs.released, "certificate": outputs.certificate, "report": outputs.report}
-    return paths if folder is None else {name: folder / path.name for name, path in paths.items()}
+    return {name: folder / path.name for name, path in paths.items()}
 
 
-def answers(ledger: Ledger) -> Answers:
-    """The releases that are stored beside a ledger."""
-    return Answers(ledger.path)
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -36,7 +36,7 @@ def check_released(path: Path, certificate: Certificate) -> Checks:
     VerificationError
         The first thing that does not hold.
     """
-    from reticent.tables.pipeline import file_hash
+    from reticent.tables.charging import file_hash
 
     if "sha256" not in certificate.released:
         raise VerificationError("certificate: it is of a data frame and names no file; release to a file to check one")

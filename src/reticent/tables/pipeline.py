@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from reticent.accounting.coverage import Coverage
+from reticent.accounting.events import Step
+from reticent.accounting.ledger import Charge
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError
 from reticent.randomness import Source
+from reticent.tables.charging import Account, Gathering, Work, file_hash, parts
 from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
-from reticent.tables.reading import Columns, Records, connect, open_records
+from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
-from reticent.tables.staging import Outputs, staged
+from reticent.tables.staging import Outputs, seal, staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +85,12 @@ class Job:
         Also write the comparison with the original, which must not leave the house.
     progress : callable, optional
         Called with rows done and rows in all.
+    account : Account
+        Where the release is charged.
+    sign : path, optional
+        Private key to sign the certificate with.
+    text : str
+        What was asked for, so that a request is answered with the same.
     """
 
     table: Any
@@ -94,6 +103,9 @@ class Job:
     overwrite: bool = False
     private_report: bool = False
     progress: Progress | None = None
+    account: Account = field(default_factory=Account)
+    sign: Path | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,22 +129,29 @@ class Release:
         Where the files are.
     plan : tuple of (str, str)
         How the input was understood (for the curator).
+    charge : Charge or None
+        What it cost, with all that was released before (for the curator); None where no ledger was asked.
     """
 
     table: Any
     certificate: Certificate
     outputs: Outputs | None
     plan: tuple[tuple[str, str], ...]
+    charge: Charge | None = None
 
 
 @contextmanager
 def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Iterator[Records]:
     """The typed records of a job; DuckDB spills into a folder of its own (in `place`), which is removed."""
+    import duckdb
+
+    table = Path(job.table) if isinstance(job.table, str | Path) else to_arrow(job.table)
     scratch = Path(tempfile.mkdtemp(prefix=".reticent-", dir=place))
     try:
         with connect(job.memory, scratch) as con:
-            table = Path(job.table) if isinstance(job.table, str | Path) else to_arrow(job.table)
             yield open_records(con, table, job.columns, job.reading, extra)
+    except duckdb.Error as error:  # whose words may hold a line of the data
+        raise sentence(error, table) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -147,24 +166,60 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
     RefusedError
         The exact guarantee is not what was asked for: nothing is left behind.
     """
+    known = job.account.answered(job.text)
+    before = job.account.earlier(job.table)
     if job.output is None:
+        if known is not None:
+            job.account.hand_out(known, None)
         with opened(job, extra) as records:
             verb = make_verb(records)
             tables: list[pa.Table] = []
-            facts = _pass(job, verb, tables.append, [])
+            facts, coverage = _pass(job, verb, tables.append, [])
             import pyarrow as pa
 
             table = pa.concat_tables(tables).combine_chunks()
-            certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
-            return Release(from_arrow(table, job.table), certificate, None, records.plan)
+            certificate = _issue(job, verb, facts)
+            charge = job.account.settle(_work(job, verb, coverage, before), None)
+            return Release(from_arrow(table, job.table), certificate, None, records.plan, charge)
+    if known is not None:
+        return _again(job, job.output, known)
     if isinstance(job.table, str | Path) and job.output.exists() and job.output.samefile(job.table):
         raise ArgumentError("output: it is the input itself, which would be lost; name another file")
-    staging = staged(job.output, overwrite=job.overwrite)  # what spilled is removed with it if this run is killed
+    staging = _staged(job, job.output)  # what spilled is removed with it if this run is killed
     with staging as folder, opened(job, extra, folder.parent) as records:
-        return _to_files(job, records, make_verb(records), Outputs(job.output), folder)
+        return _to_files(job, records, make_verb(records), Outputs(job.output), folder, before)
 
 
-def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path) -> Release:
+def _staged(job: Job, output: Path) -> AbstractContextManager[Path]:
+    return staged(output, overwrite=job.overwrite, charged=lambda path: job.account.charged(file_hash(path)))
+
+
+def _again(job: Job, output: Path, known: Charge) -> Release:
+    """The files that the request was answered with, at no further charge and without a draw."""
+    outputs = Outputs(output)
+    there = output.is_file() and file_hash(output) == known.released
+    if not there:
+        try:
+            with _staged(job, output) as folder:
+                job.account.hand_out(known, parts(outputs, folder))
+        except ArgumentError:  # an interrupted run has just been completed
+            if not (output.is_file() and file_hash(output) == known.released):
+                raise
+    return Release(None, Certificate.read(outputs.certificate), outputs, (), known)
+
+
+def _issue(job: Job, verb: Verb, facts: dict[str, Any]) -> Certificate:
+    certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
+    return certificate if job.sign is None else certificate.signed(job.sign)
+
+
+def _work(job: Job, verb: Verb, coverage: Coverage, before: tuple[Step, ...]) -> Work:
+    return Work(verb.action, verb.parameters(), verb.records.columns.value, coverage, before, job.text)
+
+
+def _to_files(
+    job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path, before: tuple[Step, ...]
+) -> Release:
     from reticent.reports import private_report, public_report
 
     path = folder / outputs.released.name
@@ -180,23 +235,33 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
             writer = Writer(path, format, table.schema)
         writer.write(table)
 
-    facts = _pass(job, verb, write, pairs)
+    facts, coverage = _pass(job, verb, write, pairs)
     assert writer is not None  # there is at least one row, hence one chunk
     writer.close()
     facts |= {"format": str(format), "sha256": file_hash(path)}
     if format.kind == "csv":
         facts |= {"delimiter": format.delimiter, "kinds": {field.name: kind_of(field.type) for field in writer.schema}}
-    certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
+    certificate = _issue(job, verb, facts)
     (folder / outputs.certificate.name).write_text(certificate.to_json(), encoding="utf-8")
     (folder / outputs.report.name).write_text(public_report(certificate), encoding="utf-8")
     if job.private_report:
         page = private_report(certificate, pairs, records.plan)
         (folder / outputs.private_report.name).write_text(page, encoding="utf-8")
-    return Release(None, certificate, outputs, records.plan)
+    seal(folder)
+    charge = job.account.settle(_work(job, verb, coverage, before), parts(outputs, folder))
+    if charge is not None and charge.answered:
+        certificate = Certificate.read(folder / outputs.certificate.name)
+    return Release(None, certificate, outputs, records.plan, charge)
 
 
-def _pass(job: Job, verb: Verb, write: Callable[[pa.Table], None], pairs: list[Pair]) -> dict[str, Any]:
-    """One pass over all series; writing goes on beside the next chunk. Returns what the release itself shows."""
+def _pass(
+    job: Job, verb: Verb, write: Callable[[pa.Table], None], pairs: list[Pair]
+) -> tuple[dict[str, Any], Coverage]:
+    """One pass over all series; writing goes on beside the next chunk.
+
+    Returns what the release itself shows, and which data it speaks of (for the ledger, if there is one).
+    """
+    gathering = Gathering(verb) if job.account.ledger is not None else None
     rows = series = longest = seen = 0
     pending: Future[None] | None = None
     names: list[str] = []
@@ -206,6 +271,8 @@ def _pass(job: Job, verb: Verb, write: Callable[[pa.Table], None], pairs: list[P
         while (chunk := ahead.result()) is not None:
             ahead = reading.submit(next, stream, None)
             table = verb.apply(chunk, job.source)
+            if gathering is not None:
+                gathering.add(chunk)
             if pending is not None:
                 pending.result()
             pending = writing.submit(write, table)
@@ -222,9 +289,10 @@ def _pass(job: Job, verb: Verb, write: Callable[[pa.Table], None], pairs: list[P
         if pending is not None:
             pending.result()
     columns = verb.released
-    parts = {"id": list(columns.id), "time": columns.time, "value": list(columns.value), "kept": list(columns.keep)}
+    named = {"id": list(columns.id), "time": columns.time, "value": list(columns.value), "kept": list(columns.keep)}
     added = [name for name in names if name not in columns.all]
-    return {"columns": {**parts, "added": added}, "rows": rows, "series": series, "longest": longest}
+    facts = {"columns": {**named, "added": added}, "rows": rows, "series": series, "longest": longest}
+    return facts, Coverage.everything() if gathering is None else gathering.finish()
 
 
 def _samples(chunk: Chunk, released: pa.Table, most: int) -> list[Pair]:
@@ -238,9 +306,3 @@ def _samples(chunk: Chunk, released: pa.Table, most: int) -> list[Pair]:
         begin = start + min(max(first - size // 2, 0), length - size)
         pairs.append(Pair(chunk.table.slice(begin, size), released.slice(begin, size)))
     return pairs
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

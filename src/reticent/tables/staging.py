@@ -10,12 +10,14 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from reticent.errors import ArgumentError
+
+Charged = Callable[[Path], bool]
 
 _READY = "ready.json"
 
@@ -46,8 +48,15 @@ class Outputs:
 
 
 @contextmanager
-def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def staged(output: Path, *, overwrite: bool = False, charged: Charged | None = None) -> Iterator[Path]:
     """A folder to write the files of a release into, under their final names; they move when the block ends well.
+
+    Parameters
+    ----------
+    output : Path
+    overwrite : bool
+    charged : callable, optional
+        Whether a staged file has been charged: then the release is completed, by this run or the next, never made anew.
 
     Raises
     ------
@@ -59,10 +68,12 @@ def staged(output: Path, *, overwrite: bool = False) -> Iterator[Path]:
     folder = output.with_name(f".{output.name}.staged")
     with _locked(folder, output):
         try:
-            yield _begin(folder, output, overwrite)
-            _finish(folder, output)
+            yield _begin(folder, output, overwrite, charged)
+            seal(folder / "files")
+            _mark_ready(folder)
+            _move(folder, output)
         except BaseException:
-            if not (folder / _READY).exists():  # else the files are whole: the next run moves them
+            if not _is_whole(folder, output, charged):  # else the next run moves the files
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         shutil.rmtree(folder, ignore_errors=True)
@@ -96,8 +107,8 @@ def _locked(folder: Path, output: Path) -> Iterator[None]:
     raise ArgumentError(f"output: {output.parent} cannot be written to ({failure})")
 
 
-def _begin(folder: Path, output: Path, overwrite: bool) -> Path:
-    completed = (folder / _READY).exists()
+def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None) -> Path:
+    completed = _is_whole(folder, output, charged)
     if completed:
         _move(folder, output)
     _clear(folder)
@@ -115,16 +126,30 @@ def _begin(folder: Path, output: Path, overwrite: bool) -> Path:
     return work
 
 
-def _finish(folder: Path, output: Path) -> None:
-    names = sorted(path.name for path in (folder / "files").iterdir())
-    for name in names:
-        _sync(folder / "files" / name)
+def seal(files: Path) -> None:
+    """Make the staged files durable, as they must be before they are charged."""
+    for path in files.iterdir():
+        _sync(path)
+    _sync(files)
+
+
+def _is_whole(folder: Path, output: Path, charged: Charged | None) -> bool:
+    """Whether all files are there: they were marked ready, or charged, which comes after they were sealed."""
+    if (folder / _READY).exists():
+        return True
+    released = folder / "files" / output.name
+    if charged is None or not released.exists() or not charged(released):
+        return False
+    _mark_ready(folder)
+    return True
+
+
+def _mark_ready(folder: Path) -> None:
     ready = folder / "ready.tmp"
-    ready.write_text(json.dumps(names))
+    ready.write_text(json.dumps(sorted(path.name for path in (folder / "files").iterdir())))
     _sync(ready)
     ready.rename(folder / _READY)
     _sync(folder)
-    _move(folder, output)
 
 
 def _move(folder: Path, output: Path) -> None:

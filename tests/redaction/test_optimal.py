@@ -100,3 +100,25 @@ def test_designs_are_cached_by_chain_and_geometry():
     assert optimal_policy(binary(0.1, 0.3), 20, 5, 0.7) is one
     again = sequential_redaction(binary(0.1, 0.3), 20, [5], 0.7)
     assert sequential_redaction(binary(0.1, 0.3), 20, 5, 0.7) is again
+
+
+@pytest.mark.parametrize("design", [markov_quilt, three_region, optimal_policy, sequential_redaction])
+def test_an_hour_a_day_for_a_year(design):
+    chain, n = binary(0.05, 0.2), 365 * 48
+    secrets = [(48 * day + 36, 48 * day + 37) for day in range(365)]
+    found = design(chain, n, secrets, 1.0)
+    assert found.leakage() <= 1.0 + 1e-9
+    assert found.utility() >= markov_quilt(chain, n, secrets, 1.0).utility()
+    assert len(found.to_json()) < 80_000
+    assert type(found).from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_series_are_designed_as_short_ones(seed):
+    """What is far from the secret does not change the design, and stays released."""
+    rng = np.random.default_rng(seed)
+    chain = random_chain(rng, 2, period=1 + seed % 2)
+    near, far = (design(chain, n, n // 2, 0.8) for design in (three_region,) for n in (400, 4_000))
+    assert near.leakage() <= 0.8
+    assert far.leakage() <= 0.8
+    assert round(400 * (1 - near.utility()), 6) == round(4_000 * (1 - far.utility()), 6)

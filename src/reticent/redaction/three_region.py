@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from reticent.redaction.leakage import (
     as_epsilon,
     as_records,
     as_secrets,
-    covered,
 )
 from reticent.redaction.markov_quilt import kept, markov_quilt, published_setting
+from reticent.redaction.nearby import as_present, one_by_one
 from reticent.redaction.policy import RedactionPolicy, mean_laws
 
 SPLITS = 17  # shares of ε for the left side that are tried
@@ -67,7 +68,7 @@ def three_region(
         return RedactionPolicy(chains, r, list(secrets), gaps, epsilon)
     if variant != "calibrated":
         raise ArgumentError("variant: must be 'calibrated' or 'published'")
-    r = np.max([calibrated(chains, n, secret, epsilon, secrets, gaps) for secret in secrets], axis=0)
+    r = one_by_one(chains, n, secrets, gaps, epsilon, calibrated)
     policy = kept(RedactionPolicy(chains, r, list(secrets), gaps, epsilon))
     quilt = markov_quilt(chains, n, list(secrets), epsilon, missing=gaps)  # the same shape, with empty middle regions
     return max(policy, quilt, key=RedactionPolicy.utility)
@@ -113,22 +114,16 @@ def three_region_gain(alpha: float, beta: float, n: int, epsilon: float, middle:
     return 0.0 if middle == 0 else middle / (n * (1 + alpha / beta)) * -math.expm1(-epsilon / middle)
 
 
-def calibrated(
-    chains: Sequence[MarkovChain],
-    n: int,
-    secret: Secret,
-    epsilon: float,
-    secrets: Sequence[Secret],
-    missing: Sequence[int],
-) -> Floats:
-    """The calibrated probabilities about one secret, shape (n, s); the other secrets are withheld."""
-    present = ~covered(secrets, n)
-    present[list(missing)] = False
-    sides = [Side(chains, n, secret, direction, present) for direction in (-1, 1)]
+@lru_cache(maxsize=512)
+def calibrated(chains: tuple[MarkovChain, ...], secret: Secret, pattern: bytes, epsilon: float) -> Floats:
+    """The calibrated probabilities about one secret, for a stretch of records (see `nearby.Design`)."""
+    present = as_present(pattern)
+    sides = [Side(chains, secret, direction, present) for direction in (-1, 1)]
     share = best_share(sides, epsilon)
-    r = np.ones((n, chains[0].size))
+    r = np.ones((present.size, chains[0].size))
     sides[0].write(r, share * epsilon)
     sides[1].write(r, epsilon - share * epsilon)
+    r.flags.writeable = False
     return r
 
 
@@ -146,9 +141,10 @@ def best_share(sides: Sequence[Side], epsilon: float) -> float:
 class Side:
     """One side of one secret: where the middle and the full release may start, and what they gain."""
 
-    def __init__(self, chains: Sequence[MarkovChain], n: int, secret: Secret, direction: int, present: Bools) -> None:
+    def __init__(self, chains: Sequence[MarkovChain], secret: Secret, direction: int, present: Bools) -> None:
         from reticent.redaction import kernels
 
+        n = present.size
         self.chains, self.direction = chains, direction
         self.start = secret[0] if direction < 0 else secret[1]
         self.count = secret[0] if direction < 0 else n - 1 - secret[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from reticent.markov import MarkovChain
 from reticent.redaction.leakage import Bools, Floats, Secret, local_leakage
 from reticent.redaction.policy import mean_laws, on_grid
 
-FINEST = 1e-12
+FINEST = 2.0**-36
 
 
 def to_frontier(
@@ -46,7 +47,9 @@ def to_frontier(
         while high - low > FINEST:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if sound(t, v, middle) else (middle, high)
-        r[t, v] = float(on_grid(np.array(high)))
+        rounded = math.ceil(high / FINEST) * FINEST  # coarse enough that equal surroundings give equal numbers
+        if rounded < r[t, v] and sound(t, v, rounded):
+            r[t, v] = rounded
     return r
 
 

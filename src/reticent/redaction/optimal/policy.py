@@ -23,6 +23,7 @@ from reticent.redaction.leakage import (
     local_leakage,
 )
 from reticent.redaction.markov_quilt import kept, markov_quilt
+from reticent.redaction.nearby import as_present, one_by_one
 from reticent.redaction.optimal.frontier import to_frontier
 from reticent.redaction.optimal.programme import Layout, Solution, solve
 from reticent.redaction.policy import RedactionPolicy
@@ -76,8 +77,7 @@ def _designed(
         markov_quilt(chains, n, list(secrets), epsilon, missing=missing).probabilities,
     ]
     if epsilon > 0:
-        one_by_one = [_about(chains, n, secret, epsilon, secrets, missing) for secret in secrets]
-        designs.insert(0, np.max(one_by_one, axis=0))
+        designs.insert(0, one_by_one(chains, n, secrets, missing, epsilon, _about))
     policies = []
     for r in designs:
         free = np.ones(n, dtype=np.bool_)
@@ -87,20 +87,13 @@ def _designed(
     return kept(max(policies, key=RedactionPolicy.utility))
 
 
-def _about(
-    chains: tuple[MarkovChain, ...],
-    n: int,
-    secret: Secret,
-    epsilon: float,
-    secrets: Sequence[Secret],
-    missing: Sequence[int],
-) -> Floats:
-    """Probabilities about one secret, shape (n, s); the other secrets are withheld. Exact leakage at most ε."""
-    present = ~covered(secrets, n)
-    present[list(missing)] = False
-    sides = [Side(chains, n, secret, direction, present) for direction in (-1, 1)]
+@lru_cache(maxsize=512)
+def _about(chains: tuple[MarkovChain, ...], secret: Secret, pattern: bytes, epsilon: float) -> Floats:
+    """Probabilities about one secret, for a stretch of records (see `nearby.Design`); exact leakage at most ε."""
+    present = as_present(pattern)
+    sides = [Side(chains, secret, direction, present) for direction in (-1, 1)]
     search = _Search(chains, [side for side in sides if side.count], secret, epsilon)
-    r = np.ones((n, chains[0].size))
+    r = np.ones((present.size, chains[0].size))
     for thresholds, solution in search.best():
         trial = search.write(thresholds, solution)
         if _leak(chains, trial, secret) <= epsilon:

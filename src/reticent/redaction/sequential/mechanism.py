@@ -85,7 +85,7 @@ class SequentialRedaction:
             if walk.count and (walk.places.min() < 0 or walk.places.max() >= n or taken[walk.places].any()):
                 raise ArgumentError("walks: a walk leaves the series, enters a secret, or meets another walk")
             taken[walk.places] = True
-        for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", tuple(walks))):
+        for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", _in_order(walks))):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "missing", gaps)
         object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
@@ -202,7 +202,7 @@ class SequentialRedaction:
             "epsilon": self.epsilon,
             "private": [list(secret) for secret in self.private],
             "missing": [list(run) for run in runs(gone)],
-            "walks": [walk.to_dict() for walk in self.walks],
+            "walks": _grouped(self.walks),
         }
 
     @classmethod
@@ -212,7 +212,11 @@ class SequentialRedaction:
             raise ArgumentError(f"mechanism: this is not a {cls.mechanism}")
         chain, n = MarkovChain.from_dict(data["chains"][0]), int(data["n"])
         missing = covered([(first, last) for first, last in data["missing"]], n)
-        walks = [Walk.from_dict(walk, chain.size, missing) for walk in data["walks"]]
+        walks = [
+            Walk.from_dict({**shape, "start": start}, chain.size, missing)
+            for shape in data["walks"]
+            for start in shape["starts"]
+        ]
         secrets = [(first, last) for first, last in data["private"]]
         return cls(chain, n, secrets, walks, np.flatnonzero(missing), data["epsilon"])
 
@@ -230,3 +234,18 @@ class SequentialRedaction:
 
     def __hash__(self) -> int:
         return hash((self.chain, self.n, self.private, self.missing, self.epsilon))
+
+
+def _in_order(walks: Sequence[Walk]) -> tuple[Walk, ...]:
+    """From left to right: the order in which words are used."""
+    return tuple(sorted(walks, key=lambda walk: (walk.start, walk.direction)))
+
+
+def _grouped(walks: Sequence[Walk]) -> list[dict[str, Any]]:
+    """Plain values of the walks, equal ones once with all their starts."""
+    shapes: dict[str, dict[str, Any]] = {}
+    for walk in walks:
+        shape = walk.to_dict()
+        start = shape.pop("start")
+        shapes.setdefault(json.dumps(shape), {**shape, "starts": []})["starts"].append(start)
+    return list(shapes.values())

@@ -254,6 +254,9 @@ def redact(
     """
     if len(columns_of(options).value) != 1:
         raise ArgumentError("value: a redaction has one value column, the state of the chain")
+    flag = f"{columns_of(options).value[0]}_redacted"
+    if flag in columns_of(options).all:
+        raise ArgumentError(f"columns: {flag} is what the release marks withheld records in; rename that column")
     if mechanism not in MECHANISMS:
         raise ArgumentError(f"mechanism: must be one of {', '.join(MECHANISMS)}")
     if not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):

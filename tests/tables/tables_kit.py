@@ -52,7 +52,7 @@ def rows(path: Path, delimiter: str = ",") -> list[list[str]]:
 
 def switched(source: Any, output: Path, *, time: str = "ts", value: Any = "kwh", seed: int = 1, **options: Any) -> Path:
     """Switch within four steps, and verify what came out."""
-    options.setdefault("mechanism", "mallows")
+    options = {"mechanism": "mallows", "ledger": False} | options
     release = tables.switch(
         source, time=time, value=value, window=4, epsilon=2.0, output=output, source=rt.seeded_source(seed), **options
     )

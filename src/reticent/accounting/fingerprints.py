@@ -72,8 +72,16 @@ def key_name(key: bytes) -> str:
 
 
 def series_fingerprint(key: bytes, series_id: Any) -> str:
-    """Keyed hash of a series identifier."""
-    return hashlib.blake2b(encode_id(series_id), key=key, digest_size=16).hexdigest()
+    """Keyed hash of a series identifier, the same for 5, 5.0 and "5": files of other formats know other types."""
+    return hashlib.blake2b(encode_id(_as_text(series_id)), key=key, digest_size=16).hexdigest()
+
+
+def _as_text(series_id: Any) -> Any:
+    if isinstance(series_id, tuple):
+        return tuple(_as_text(part) for part in series_id)
+    if isinstance(series_id, float) and series_id.is_integer():
+        series_id = int(series_id)
+    return series_id if isinstance(series_id, bytes) else str(series_id)
 
 
 def derived_key(key: bytes, purpose: str) -> bytes:

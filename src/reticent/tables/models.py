@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,7 +81,9 @@ class Model:
             return cls(MarkovChain.from_dict(body["chain"]), body["every"], fitted["key"], spans)
         except OSError as error:
             raise InputError(f"model: {path.name} cannot be read ({error.strerror})") from None
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
+        except InputError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
             raise InputError(f"model: {path.name} is no model file; make one with reticent fit") from None
 
     def reach(self, series_id: Any, series: Gridded, secrets: Sequence[tuple[int, int]]) -> int | None:
@@ -289,6 +292,10 @@ def _alphabet(chunk: Chunk, column: str) -> list[Any]:
 
 
 def check_states(states: Sequence[Hashable]) -> None:
-    """Refuse an alphabet that is too small to model."""
+    """Refuse an alphabet that is too small to model, or that a model file or certificate could not write down."""
     if len(states) < 2:
         raise ArgumentError("states: a model needs at least two states")
+    for state in states:
+        plain = state.item() if isinstance(state, np.generic) else state
+        if not isinstance(plain, str | int | float) or plain in (math.inf, -math.inf):
+            raise ArgumentError("states: must be words, booleans or finite numbers; write dates and decimals as words")

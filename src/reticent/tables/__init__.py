@@ -268,6 +268,8 @@ def redact(
     if margin is not None and margin < 1:
         raise ArgumentError("margin: must be a positive number of steps")
     known = None if released else _model(model)
+    if known is not None:
+        check_states(known.chain.states)
     asked = {"epsilon": float(epsilon), "mechanism": mechanism}
     job = job_of(
         table,
@@ -289,12 +291,15 @@ def redact(
 
     def make(records: Records) -> RedactVerb:
         grid = _grid(records, every or (known.every if known else None))
+        if known and known.every and every and grid != _grid(records, known.every):
+            raise ArgumentError(f"every: the model was fitted on steps of {known.every} and knows no others")
         finder = make_finder(records, stated, grid, job.duplicates)
         found = known
         if found is None:
             assert margin is not None
             chain = fit_released(records, grid, finder, margin, states, smoothing, period, job.duplicates)
             found = Model(chain, str(grid))
+            check_states(found.chain.states)
         return RedactVerb(
             records, found, grid, finder, stated, design, asked, margin, smoothing if released else None, job.duplicates
         )

@@ -13,7 +13,7 @@ from reticent._version import __version__
 
 if TYPE_CHECKING:
     from reticent import datasets, information, tables
-    from reticent.accounting import Ledger, compose
+    from reticent.accounting import Budget, Event, Ledger, compose, pipeline
     from reticent.certificates import Certificate
     from reticent.guarantees import NoiselessGuarantee, PufferfishGuarantee, TemporalGuarantee
     from reticent.markov import MarkovChain
@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "accounting": (
+        "Budget",
+        "Event",
         "Ledger",
         "compose",
+        "pipeline",
     ),
     "certificates": ("Certificate",),
     "guarantees": (
@@ -81,8 +84,10 @@ _PACKAGES = ("datasets", "information", "tables")
 
 __all__ = [
     "AggregateQuantization",
+    "Budget",
     "Certificate",
     "Costs",
+    "Event",
     "FootruleSwitch",
     "Ledger",
     "LinearQuantizer",
@@ -105,6 +110,7 @@ __all__ = [
     "markov_quilt",
     "max_influence",
     "optimal_policy",
+    "pipeline",
     "pointwise_influence",
     "quilt_influence",
     "regions",

@@ -43,7 +43,8 @@ class Spending:
 
     def __str__(self) -> str:
         of = "no limit" if self.limit is None else f"limit {self.limit}"
-        return f"{self.spent} after {self.releases} releases ({of})"
+        releases = "1 release" if self.releases == 1 else f"{self.releases:,} releases"
+        return f"{self.spent} after {releases} ({of})"
 
 
 @dataclass(frozen=True)

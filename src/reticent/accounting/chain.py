@@ -97,6 +97,7 @@ class Chain:
         ).encode()
         mac = self._seal(b"", 0, body)
         part = self.path.with_name(f".{self.path.name}.{name}.part")
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # its journals take over who may read
         connection = sqlite3.connect(part, isolation_level=None)
         try:
             for statement in _TABLES:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reticent._version import __version__
-from reticent.cli import demo, experiment, inspect, key, model, release
+from reticent.cli import demo, experiment, inspect, key, ledger, model, release
 
 app = typer.Typer(
     name="reticent",
@@ -44,6 +44,7 @@ app.command("verify")(inspect.verify)
 app.command("experiment")(experiment.experiment)
 app.command("audit")(inspect.audit)
 app.add_typer(key.app, name="key")
+app.add_typer(ledger.app, name="ledger")
 
 
 def main() -> None:

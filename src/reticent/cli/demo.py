@@ -29,7 +29,7 @@ def demo(
         (folder / "private").mkdir(exist_ok=True)
     except OSError as error:
         raise ArgumentError(f"output: {folder} cannot be made ({error.strerror})") from None
-    common: dict[str, Any] = {"overwrite": overwrite}
+    common: dict[str, Any] = {"overwrite": overwrite, "ledger": False}  # the data are public
 
     _say(1, "Hide when, within an hour, a glucose value occurred", datasets.describe("glucose"))
     coarse = tables.quantize(

@@ -43,6 +43,17 @@ STATES = Annotated[str | None, typer.Option("--states", help="All states, separa
 SMOOTHING = Annotated[float | None, typer.Option("--smoothing", help="Added to every count of transitions.")]
 PERIOD = Annotated[int, typer.Option("--period", help="Instants of a daily or weekly rhythm (48 half-hours, say).")]
 
+LEDGER = Annotated[
+    Path | None,
+    typer.Option("--ledger", metavar="FILE", help="Where the release is charged; your own if absent."),
+]
+NO_LEDGER = Annotated[bool, typer.Option("--no-ledger", help="Charge nothing: a second release goes unnoticed.")]
+DATASET = Annotated[str, typer.Option("--dataset", help="Name of the data; equal series and times are one data set.")]
+REQUEST = Annotated[
+    str | None, typer.Option("--request", help="A name for this request: made again, it gives the same file.")
+]
+SIGN = Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Key to sign the certificate with.")]
+
 DEFAULT_MEMORY = "256MB"
 
 
@@ -64,6 +75,16 @@ def reading(
         if mark is not None and len(mark) != 1:
             raise ArgumentError(f"{name}: must be a single character")
     return Reading(delimiter, decimal, encoding, time_format, time_zone, (*NULLS, *(null or ())), row_names)
+
+
+def charging(
+    ledger: Path | None, no_ledger: bool, dataset: str, request: str | None, sign: Path | None
+) -> dict[str, Any]:
+    """Where a release is charged, and who signs it."""
+    if no_ledger and ledger is not None:
+        raise ArgumentError("no-ledger: leave --ledger out")
+    where = not no_ledger if ledger is None else ledger
+    return {"ledger": where, "dataset": dataset, "request": request, "sign": sign}
 
 
 def states(text: str | None) -> list[Any] | None:

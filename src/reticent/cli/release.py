@@ -42,7 +42,8 @@ def tell(release: Release, as_json: bool) -> None:
         "report": str(outputs.report),
     }
     if as_json:
-        typer.echo(json.dumps({"files": files, "certificate": certificate.body}, ensure_ascii=False, indent=2))
+        body = {"files": files, "certificate": certificate.body, "ledger": charged(release)}
+        typer.echo(json.dumps(body, ensure_ascii=False, indent=2))
         return
     guarantee = certificate.claims["guarantee"]
     if not certificate.private:
@@ -55,9 +56,22 @@ def tell(release: Release, as_json: bool) -> None:
         )
         widths = (f"{each['levels']}, {each['narrowest']:g} to {each['widest']:g} wide" for each in cells)
         typer.echo(f"cells:       {'; '.join(widths)}")
+    for line in charged(release):
+        typer.echo(f"{'ledger:':13}{line}")
     for name, path in files.items():
         typer.echo(f"{name + ':':13}{path}")
     typer.echo(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")
+
+
+def charged(release: Release) -> list[str]:
+    """What the release cost, with all that was released of the same data before."""
+    charge = release.charge
+    if charge is None:
+        return []
+    if charge.answered:
+        return [f"this request was answered before (entry {charge.number}): the same file, at no further charge"]
+    again = [f"{charge.again:,} of these series had been released before"] if charge.again else []
+    return again + [str(each) for each in charge.spent]
 
 
 def source(seed: int | None) -> Any:
@@ -107,6 +121,11 @@ def switch(
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
     private_report: opt.PRIVATE_REPORT = False,
+    ledger: opt.LEDGER = None,
+    no_ledger: opt.NO_LEDGER = False,
+    dataset: opt.DATASET = "",
+    request: opt.REQUEST = None,
+    sign: opt.SIGN = None,
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = opt.DEFAULT_MEMORY,
@@ -144,6 +163,7 @@ def switch(
             duplicates=duplicates,
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
+            **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)
 
@@ -200,6 +220,14 @@ def quantize(
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
     private_report: opt.PRIVATE_REPORT = False,
+    ledger: opt.LEDGER = None,
+    no_ledger: opt.NO_LEDGER = False,
+    dataset: opt.DATASET = "",
+    request: opt.REQUEST = None,
+    sign: opt.SIGN = None,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="OUT stays in the house, as a first step; it is not charged.")
+    ] = False,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = opt.DEFAULT_MEMORY,
     duplicates: opt.DUPLICATES = "error",
@@ -259,6 +287,8 @@ def quantize(
             duplicates=duplicates,
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
+            internal=internal,
+            **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)
 
@@ -301,6 +331,11 @@ def redact(
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
     private_report: opt.PRIVATE_REPORT = False,
+    ledger: opt.LEDGER = None,
+    no_ledger: opt.NO_LEDGER = False,
+    dataset: opt.DATASET = "",
+    request: opt.REQUEST = None,
+    sign: opt.SIGN = None,
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = opt.DEFAULT_MEMORY,
@@ -346,5 +381,6 @@ def redact(
             duplicates=duplicates,
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
+            **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)

@@ -110,7 +110,7 @@ class Account:
             if stored is not None and sha256 is not None and not self.charged(sha256):
                 stored.drop(sha256)
             raise
-        if charge.answered and charge.released != sha256:
+        if charge.answered and (files is None or charge.released != sha256):
             if stored is not None and sha256 is not None:
                 stored.drop(sha256)
             self.hand_out(charge, files)

@@ -55,6 +55,8 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     asked = parameters["asked"]
     cuts = parameters["cuts"]
     guarantee = replace(switch.guarantee, cuts=cuts is not None)
+    stream = parameters.get("continued")
+    outside = "" if stream is None else ", outside this stream,"
     pieces = "series" if cuts is None else f"calendar {cuts} of a series"
     return {
         "kept": guarantee.epsilon <= asked["epsilon"] and guarantee.delta <= asked["delta"],
@@ -63,10 +65,21 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
         "assumptions": [
             "A step is a record: the times of the records do not depend on the values.",
             f"Each {pieces} is one piece, and the value columns of a record move together.",
+            *([] if stream is None else continued(stream)),
             *kept_columns(released),
-            "No other release of the same series shows the order of its values.",
+            f"No other release of the same series{outside} shows the order of its values.",
         ],
     }
+
+
+def continued(stream: Mapping[str, Any]) -> list[str]:
+    """What is said of one file of a stream that goes on from file to file."""
+    which = f"release {int(stream['run'])} of the stream {stream['stream']!s}"
+    return [
+        f"This is {which}{', its last one' if stream['finished'] else ''}: instants come in order, each once.",
+        "The guarantee is of all releases of the stream together, not of each by itself.",
+        "The state of the stream, which undoes the switch, stays as secret as the values.",
+    ]
 
 
 def kept_columns(released: Mapping[str, Any]) -> list[str]:

@@ -18,6 +18,10 @@ class InputError(ReticentError, ValueError):
     """The data cannot be read as asked (columns, times, duplicates, text among numbers)."""
 
 
+class EmptyInputError(InputError):
+    """The data have no rows."""
+
+
 class RefusedError(ReticentError):
     """The release would not keep its promise, so there is none (fail closed)."""
 

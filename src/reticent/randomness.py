@@ -142,6 +142,11 @@ class Source:
         """Use up `n` words that were peeked at."""
         self._used += n
 
+    @property
+    def position(self) -> int:
+        """How many words have been used up."""
+        return self._used
+
     def words(self, n: int) -> Words:
         """The next `n` words, shape (n,), uint64 (read-only)."""
         words = self.peek(n)

@@ -102,10 +102,11 @@ def _cost_at(switch: Any, window: int) -> tuple[Amount, Amount]:
 
 @dataclass(frozen=True, eq=False)
 class Switched:
-    """Switches of one series: always the same records, or pieces between public cuts."""
+    """Switches of one series: always the same records, or pieces between public cuts, or one stream that goes on."""
 
     pieces: tuple[tuple[Geometry, _Total], ...] = ()
     cuts: bool = True
+    stream: str = ""
 
     def add(self, item: Item) -> Switched:
         """One more.
@@ -116,6 +117,8 @@ class Switched:
             Other records of the series than before, without declared cuts.
         """
         event, geometry = item
+        if event.stream and event.stream == self.stream:
+            return self._continued(geometry)
         switch = _of_kind(event, TemporalGuarantee.kind)
         same = {each[:4] for each, _ in self.pieces} <= {geometry[:4]}
         cuts = self.cuts and event.cuts
@@ -126,7 +129,21 @@ class Switched:
         if not same:
             ends = [geometry, *(piece[0] for piece in met)]
             geometry = Geometry(min(each.first for each in ends), max(each.last for each in ends))
-        return Switched((*apart, (geometry, _Total(tuple(total for _, total in met), switch))), cuts)
+        stream = "" if self.pieces else event.stream
+        return Switched((*apart, (geometry, _Total(tuple(total for _, total in met), switch))), cuts, stream)
+
+    def _continued(self, further: Geometry) -> Switched:
+        """More of the stream, which alone was released so far: all its releases cost what one does."""
+        ((known, total),) = self.pieces
+        if further.last <= known.last:  # again what it gave before, from the same draw
+            return self
+        if further.first <= known.last:
+            raise RefusedError(
+                f"{NAMES['temporal']}: a stream goes on with records that lie after all before; {STRETCHES}"
+            )
+        times = (known.times + further.times + 2**63) % 2**64 - 2**63
+        grown = Geometry(known.first, further.last, known.records + further.records, times)
+        return Switched(((grown, total),), self.cuts, self.stream)
 
     def spent(self, window: int) -> Budget:
         """The largest over the pieces; at the last mechanism's own window if `window` is zero."""

@@ -56,6 +56,8 @@ class Event:
         Value columns.
     cuts : bool
         A switched piece between public cuts.
+    stream : str
+        Name of the stream that it goes on with: all its releases together are one.
     """
 
     steps: tuple[Step, ...]
@@ -63,6 +65,7 @@ class Event:
     dataset: str = ""
     columns: tuple[str, ...] = ()
     cuts: bool = False
+    stream: str = ""
 
     @classmethod
     def of(
@@ -74,6 +77,7 @@ class Event:
         stretch: tuple[int, int] | None = None,
         coverage: Coverage | None = None,
         cuts: bool = False,
+        stream: str = "",
     ) -> Event:
         """An event of mechanisms (in order), of a bare guarantee, or of a `Budget` that was spent.
 
@@ -81,7 +85,7 @@ class Event:
         ----------
         *steps
             One; or several, of which only the last one's output is handed out.
-        dataset, columns, cuts
+        dataset, columns, cuts, stream
             As for the class.
         series : iterable of identifiers, optional
             All series of the data set, if absent.
@@ -100,7 +104,7 @@ class Event:
         if coverage is None:
             geometry = Geometry(*(_stretch(stretch) or _natural_stretch(steps[-1])))
             coverage = Coverage.everything(geometry) if series is None else Coverage.of(series, geometry)
-        event = cls(tuple(map(step_of, steps)), coverage, str(dataset), tuple(columns), cuts)
+        event = cls(tuple(map(step_of, steps)), coverage, str(dataset), tuple(columns), cuts, stream)
         event.claims  # noqa: B018  an unknown pipeline is refused here
         return event
 
@@ -126,12 +130,14 @@ class Event:
             "dataset": self.dataset,
             "columns": list(self.columns),
             "cuts": self.cuts,
+            **({"stream": self.stream} if self.stream else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], coverage: Coverage) -> Event:
         """The event that `to_dict` wrote."""
-        return cls(tuple(data["steps"]), coverage, data["dataset"], tuple(data["columns"]), data["cuts"])
+        stream = data.get("stream", "")
+        return cls(tuple(data["steps"]), coverage, data["dataset"], tuple(data["columns"]), data["cuts"], stream)
 
     def describe(self) -> str:
         """The steps in a few words."""

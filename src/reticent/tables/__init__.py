@@ -27,6 +27,7 @@ from reticent.redaction import (
     three_region,
 )
 from reticent.tables.aggregating import AggregateVerb, grouped
+from reticent.tables.continuing import switch_on
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
 from reticent.tables.jobs import Names, Options, columns_of, job_of, names_of
@@ -50,6 +51,8 @@ def switch(
     mechanism: str = "auto",
     cuts: str | None = None,
     accept_statistical: bool = False,
+    continue_from: str | Path | None = None,
+    finish: bool = False,
     **options: Unpack[Options],
 ) -> Release:
     """Move the values of each series in time.
@@ -70,6 +73,12 @@ def switch(
         against each other, and the guarantee says so.
     accept_statistical : bool
         Take a δ that is a confidence bound ("sta" beyond a window of 5).
+    continue_from : path, optional
+        The state of a stream, made by its first run and **as secret as the data**: further records of the same series
+        go on with it, so that the files of all runs together are one release. The last records of each series are held
+        back for the next run. Of a data frame, keep the release: it is made again only from a copy of the state before.
+    finish : bool
+        Release all that is held; the stream then accepts no more.
     **options
         Columns, reading and output: see `Options`.
 
@@ -80,7 +89,13 @@ def switch(
     """
     chosen = choose_switch(mechanism, window, epsilon, delta, accept_statistical)
     asked = {"epsilon": float(epsilon), "delta": float(delta or 0.0)}
-    job = job_of(table, options, "switch", mechanism=chosen.to_dict(), cuts=cuts)
+    job = job_of(table, options, "switch", mechanism=chosen.to_dict(), cuts=cuts, finish=finish)
+    if continue_from is not None:
+        if cuts is not None:
+            raise ArgumentError("cuts: a stream is one piece; give either --cuts or --continue")
+        return switch_on(job, Path(continue_from), chosen, asked, finish)
+    if finish:
+        raise ArgumentError("finish: there is no stream to finish; name its state with --continue")
     return run(job, lambda records: SwitchVerb(cut(records, cuts), chosen, asked, job.columns, cuts))
 
 

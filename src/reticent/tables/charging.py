@@ -16,7 +16,7 @@ from reticent.accounting.events import Event, Step, canonical, step_of_release
 from reticent.accounting.ledger import Charge, Ledger
 from reticent.errors import ArgumentError, RefusedError
 from reticent.tables.aggregating import AggregateVerb
-from reticent.tables.chunks import Chunk
+from reticent.tables.chunks import Chunk, arrived
 from reticent.tables.grid import Grid
 from reticent.tables.staging import Outputs
 
@@ -171,6 +171,7 @@ class Work:
             columns=self.columns,
             coverage=self.coverage,
             cuts=self.parameters.get("cuts") is not None,
+            stream=self.parameters.get("continued", {}).get("stream", ""),
         )
 
 
@@ -193,14 +194,16 @@ class Gathering:
         self._unit = Grid(1, verb.records.time_is_whole)
 
     def add(self, chunk: Chunk) -> None:
-        """Whole series of the input; of an aggregate, the individuals."""
+        """Whole series of the input; of a stream, what arrived of them; of an aggregate, the individuals."""
+        chunk = arrived(chunk)
         ticks = self._unit.ticks(chunk.table[chunk.columns.time])
         if isinstance(self._verb, AggregateVerb):
             self._individuals(chunk, ticks)
             return
         names = self._verb.released.id
         ids = _ids(chunk, names, chunk.offsets[:-1])
-        self._builder.add(ids, ticks, chunk.offsets)
+        if ids:
+            self._builder.add(ids, ticks, chunk.offsets)
 
     def _individuals(self, chunk: Chunk, ticks: NDArray[np.int64]) -> None:
         names = chunk.columns.keep

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.claims import redaction_from_dict, rosters
-from reticent.errors import ReticentError, VerificationError
+from reticent.errors import EmptyInputError, ReticentError, VerificationError
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, VectorQuantization
 from reticent.redaction.support import possible
@@ -67,6 +67,12 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
     rows = series = longest = 0
     kind = "aggregate" if "aggregate" in certificate.parameters else certificate.action
     support = _SUPPORT[kind](certificate.parameters, values)
+    if (released["rows"], released["series"], released["longest"]) == (
+        0,
+        0,
+        0,
+    ) and "continued" in certificate.parameters:
+        return _check_empty(path, columns, released)
     for chunk in _released_chunks(path, columns, released):
         support(chunk)
         rows += chunk.table.num_rows
@@ -76,6 +82,15 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
     if (rows, series, longest) != (released["rows"], released["series"], released["longest"]):
         raise VerificationError("released file: it has another number of rows or series than the certificate says")
     return f"{rows:,} rows in {series:,} series, each a possible outcome of the mechanism"
+
+
+def _check_empty(path: Path, columns: Columns, released: Mapping[str, Any]) -> str:
+    """A file of a stream that holds all back."""
+    try:
+        next(_released_chunks(path, columns, released))
+    except EmptyInputError:
+        return "no rows: the stream holds all back"
+    raise VerificationError("released file: it has rows, and the certificate says that it has none")
 
 
 def _released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -> Iterator[Chunk]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DUPLICATES = ("error", "min", "max", "keep")
 CHUNK_ROWS = 1 << 18
+HELD = "reticent held"  # of a row that an earlier run of a stream did not release yet: its place among those
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,15 @@ def chunks(
         enough = max(rows, 2 * count)  # a long series is looked at again only when it has doubled
     table = restored(pa.Table.from_batches(waiting).combine_chunks(), records.schema)
     yield _chunk(table, series_offsets(table, columns.id), columns, duplicates)
+
+
+def arrived(chunk: Chunk) -> Chunk:
+    """Without the rows that earlier runs of a stream held back, and the series that have no others."""
+    if HELD not in chunk.table.column_names:
+        return chunk
+    new = chunk.table[HELD].is_null()
+    ends = np.concatenate([[0], np.cumsum(new.to_numpy())])[chunk.offsets]
+    return Chunk(chunk.table.filter(new), np.concatenate([ends[:1], ends[1:][np.diff(ends) > 0]]), chunk.columns)
 
 
 def _by_value(records: Records, name: str, duplicates: str) -> str:

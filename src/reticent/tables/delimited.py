@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reticent.errors import ArgumentError, InputError
+from reticent.errors import ArgumentError, EmptyInputError, InputError
 from reticent.tables.formats import Format, first_lines, format_of_file, header_of, open_bytes, rows_of
 from reticent.tables.sql import quoted, text
 from reticent.tables.times import first_misfit
@@ -65,7 +65,7 @@ def open_csv(
     if reading.row_names:
         names = [ROW_NAME, *names]
     if row is None:
-        raise InputError(f"input: {path.name} has a header and no rows")
+        raise EmptyInputError(f"input: {path.name} has a header and no rows")
     if len(row) == len(names) + 1 and not reading.row_names:
         raise InputError(
             f"input: the header has {len(names)} fields and the rows have {len(row)}; if each row begins with its "

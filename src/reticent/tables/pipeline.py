@@ -91,6 +91,8 @@ class Job:
         Private key to sign the certificate with.
     text : str
         What was asked for, so that a request is answered with the same.
+    prepare, commit : callable
+        Called before the release is charged, and when it is sure to come but not yet in place.
     """
 
     table: Any
@@ -106,6 +108,8 @@ class Job:
     account: Account = field(default_factory=Account)
     sign: Path | None = None
     text: str = ""
+    prepare: Callable[[], None] = lambda: None
+    commit: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,9 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
 
             table = pa.concat_tables(tables).combine_chunks()
             certificate = _issue(job, verb, facts)
+            job.prepare()
             charge = job.account.settle(_work(job, verb, coverage, before), None)
+            job.commit()
             return Release(from_arrow(table, job.table), certificate, None, records.plan, charge)
     if known is not None:
         return _again(job, job.output, known)
@@ -191,7 +197,10 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
 
 
 def _staged(job: Job, output: Path) -> AbstractContextManager[Path]:
-    return staged(output, overwrite=job.overwrite, charged=lambda path: job.account.charged(file_hash(path)))
+    def charged(path: Path) -> bool:
+        return job.account.charged(file_hash(path))
+
+    return staged(output, overwrite=job.overwrite, charged=charged, ready=job.commit)
 
 
 def _again(job: Job, output: Path, known: Charge) -> Release:
@@ -229,7 +238,7 @@ def _to_files(
 
     def write(table: pa.Table) -> None:
         nonlocal writer
-        if format.kind == "csv" and records.whole_seconds:
+        if format.kind == "csv" and verb.records.whole_seconds:
             table = with_whole_seconds(table, verb.released.time)
         if writer is None:
             writer = Writer(path, format, table.schema)
@@ -248,6 +257,7 @@ def _to_files(
         page = private_report(certificate, pairs, records.plan)
         (folder / outputs.private_report.name).write_text(page, encoding="utf-8")
     seal(folder)
+    job.prepare()
     charge = job.account.settle(_work(job, verb, coverage, before), parts(outputs, folder))
     if charge is not None and charge.answered:
         certificate = Certificate.read(folder / outputs.certificate.name)
@@ -276,10 +286,10 @@ def _pass(
             if pending is not None:
                 pending.result()
             pending = writing.submit(write, table)
-            lengths = np.diff(series_offsets(table, verb.released.id))
+            lengths = np.diff(series_offsets(table, verb.released.id)) if table.num_rows else np.empty(0, np.int64)
             rows += table.num_rows
             series += len(lengths)
-            longest = max(longest, int(lengths.max()))
+            longest = max(longest, int(lengths.max(initial=0)))
             seen += chunk.table.num_rows
             names = table.column_names
             if job.private_report and len(pairs) < SAMPLE_SERIES and table.num_rows == chunk.table.num_rows:

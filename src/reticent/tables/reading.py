@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.errors import ArgumentError, InputError
+from reticent.errors import ArgumentError, EmptyInputError, InputError
 from reticent.tables.delimited import Reading, open_csv, text_expression, with_one_line_end
 from reticent.tables.formats import Format, format_of_file
 from reticent.tables.sql import quoted, text
@@ -206,7 +206,7 @@ def _typed(
     ).fetchall()[0]
     rows = int(counted[0])
     if rows == 0:
-        raise InputError("input: there are no rows")
+        raise EmptyInputError("input: there are no rows")
     for name, present in zip((columns.time, *columns.id), counted[1:], strict=True):
         if present != rows:
             raise InputError(f"column {name}: {rows - present} of {rows} entries are missing; each row needs one")

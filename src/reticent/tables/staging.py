@@ -48,7 +48,13 @@ class Outputs:
 
 
 @contextmanager
-def staged(output: Path, *, overwrite: bool = False, charged: Charged | None = None) -> Iterator[Path]:
+def staged(
+    output: Path,
+    *,
+    overwrite: bool = False,
+    charged: Charged | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> Iterator[Path]:
     """A folder to write the files of a release into, under their final names; they move when the block ends well.
 
     Parameters
@@ -57,6 +63,8 @@ def staged(output: Path, *, overwrite: bool = False, charged: Charged | None = N
     overwrite : bool
     charged : callable, optional
         Whether a staged file has been charged: then the release is completed, by this run or the next, never made anew.
+    ready : callable, optional
+        Called when the release is sure to come, before any of its files is in place.
 
     Raises
     ------
@@ -65,12 +73,13 @@ def staged(output: Path, *, overwrite: bool = False, charged: Charged | None = N
     """
     if not output.name:
         raise ArgumentError("output: name a file")
-    folder = output.with_name(f".{output.name}.staged")
-    with _locked(folder, output):
+    folder = _folder(output)
+    with locked(folder, output):
         try:
             yield _begin(folder, output, overwrite, charged)
             seal(folder / "files")
             _mark_ready(folder)
+            ready()
             _move(folder, output)
         except BaseException:
             if not _is_whole(folder, output, charged):  # else the next run moves the files
@@ -79,9 +88,28 @@ def staged(output: Path, *, overwrite: bool = False, charged: Charged | None = N
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def waiting(output: Path, charged: Charged | None = None) -> bool:
+    """Whether an interrupted release to `output` is whole, and waits to be moved into place."""
+    return _is_whole(_folder(output), output, charged)
+
+
+def complete(output: Path, charged: Charged | None = None) -> bool:
+    """Move the files of such a release into place; whether there were any."""
+    if not waiting(output, charged):
+        return False
+    with locked(_folder(output), output):
+        _move(_folder(output), output)
+        shutil.rmtree(_folder(output), ignore_errors=True)
+    return True
+
+
+def _folder(output: Path) -> Path:
+    return output.with_name(f".{output.name}.staged")
+
+
 @contextmanager
-def _locked(folder: Path, output: Path) -> Iterator[None]:
-    """Make `folder` and hold its lock."""
+def locked(folder: Path, output: Path) -> Iterator[None]:
+    """Make a folder beside `output` and hold its lock."""
     if os.path.islink(folder):
         raise ArgumentError(f"output: {folder.name} is a link, and all in it would be removed; remove the link")
     for _ in range(10):  # the run before may be removing the folder just now
@@ -129,8 +157,8 @@ def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None)
 def seal(files: Path) -> None:
     """Make the staged files durable, as they must be before they are charged."""
     for path in files.iterdir():
-        _sync(path)
-    _sync(files)
+        sync(path)
+    sync(files)
 
 
 def _is_whole(folder: Path, output: Path, charged: Charged | None) -> bool:
@@ -147,9 +175,9 @@ def _is_whole(folder: Path, output: Path, charged: Charged | None) -> bool:
 def _mark_ready(folder: Path) -> None:
     ready = folder / "ready.tmp"
     ready.write_text(json.dumps(sorted(path.name for path in (folder / "files").iterdir())))
-    _sync(ready)
+    sync(ready)
     ready.rename(folder / _READY)
-    _sync(folder)
+    sync(folder)
 
 
 def _move(folder: Path, output: Path) -> None:
@@ -159,7 +187,7 @@ def _move(folder: Path, output: Path) -> None:
         staged = folder / "files" / name
         if staged.exists():
             staged.replace(output.with_name(name))
-    _sync(output.parent)
+    sync(output.parent)
 
 
 def _clear(folder: Path) -> None:
@@ -170,7 +198,8 @@ def _clear(folder: Path) -> None:
             path.unlink()
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -189,7 +218,7 @@ def write_whole(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_text(text, encoding="utf-8")
-        _sync(part)
+        sync(part)
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)

@@ -117,6 +117,18 @@ def switch(
     accept_statistical: Annotated[
         bool, typer.Option("--accept-statistical", help="Take a δ that is a confidence bound, not an exact number.")
     ] = False,
+    continue_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--continue",
+            metavar="STATE",
+            help="Go on with the stream of the files before, whose last records STATE holds (made by the first run; as "
+            "secret as the data). With --mechanism mallows and a --delta, ran or sta.",
+        ),
+    ] = None,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="With --continue: release all that is held back; the last file.")
+    ] = False,
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
@@ -151,6 +163,8 @@ def switch(
             mechanism=mechanism,
             cuts=cuts,
             accept_statistical=accept_statistical,
+            continue_from=continue_from,
+            finish=finish,
             time=time,
             value=value,
             id=id or (),
@@ -166,6 +180,10 @@ def switch(
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)
+    if continue_from is not None and not finish:
+        typer.echo(
+            f"PRIVATE: {continue_from} holds unreleased records and the key; it must not leave the house", err=True
+        )
 
 
 def quantize(

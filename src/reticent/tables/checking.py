@@ -67,11 +67,8 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
     rows = series = longest = 0
     kind = "aggregate" if "aggregate" in certificate.parameters else certificate.action
     support = _SUPPORT[kind](certificate.parameters, values)
-    if (released["rows"], released["series"], released["longest"]) == (
-        0,
-        0,
-        0,
-    ) and "continued" in certificate.parameters:
+    counts = released["rows"], released["series"], released["longest"]
+    if counts == (0, 0, 0) and "continued" in certificate.parameters:
         return _check_empty(path, columns, released)
     for chunk in _released_chunks(path, columns, released):
         support(chunk)
@@ -79,7 +76,7 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
         series += len(chunk.lengths)
         longest = max(longest, int(chunk.lengths.max()))
     support.finish()
-    if (rows, series, longest) != (released["rows"], released["series"], released["longest"]):
+    if (rows, series, longest) != counts:
         raise VerificationError("released file: it has another number of rows or series than the certificate says")
     return f"{rows:,} rows in {series:,} series, each a possible outcome of the mechanism"
 

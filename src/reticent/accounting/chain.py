@@ -50,6 +50,8 @@ class Chain:
     path : Path
     create : bool
         Make it where there is none, and never was.
+    lost : bool
+        Make it although the one that was there is missing.
 
     Raises
     ------
@@ -57,7 +59,7 @@ class Chain:
         A file that is missing, is no ledger, stands in another's place, or was made under another key.
     """
 
-    def __init__(self, path: Path, *, create: bool) -> None:
+    def __init__(self, path: Path, *, create: bool, lost: bool = False) -> None:
         self.path = path
         self._key = ledger_key()
         self.count = 0
@@ -65,7 +67,7 @@ class Chain:
         with _plainly(path):
             if create:
                 with Lock(path_name(path)).held():
-                    self._create()
+                    self._create(lost)
             known = place_of(path)
             if not path.exists():
                 raise LedgerError(
@@ -82,13 +84,13 @@ class Chain:
 
     # --- making ------------------------------------------------------------------------------------------------------
 
-    def _create(self) -> None:
+    def _create(self, lost: bool) -> None:
         """The head comes first, then the file, complete: a crash in between leaves nothing that was spent."""
         if self.path.exists():
             return
         known = place_of(self.path)
         head = None if known is None else HeadFile(self._key, known).read()
-        if head is not None and (head.count > 1 or head.pending is not None):
+        if not lost and head is not None and (head.count > 1 or head.pending is not None):
             raise LedgerError(f"ledger: {self.path.name} is missing, and with it what was spent; put it back")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         name = secrets.token_hex(16)

@@ -97,7 +97,7 @@ class Ledger:
         A ledger that is not as it was left: nothing can be charged to it, so nothing is released.
     """
 
-    def __init__(self, path: str | Path | None = None, *, create: bool = True) -> None:
+    def __init__(self, path: str | Path | None = None, *, create: bool = True, _lost: bool = False) -> None:
         self.path = default_path() if path is None else Path(path)
         self._lock = threading.RLock()
         self._books: dict[str, Book] = {}
@@ -107,9 +107,25 @@ class Ledger:
         self._coverages: dict[str, int] = {}
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._posting: Posting | None = None
-        self._chain = Chain(self.path, create=create)
+        self._chain = Chain(self.path, create=create, lost=_lost)
         self._chain.read(self._take)
         self._load = lru_cache(maxsize=32)(self._chain.coverage)
+
+    @classmethod
+    def replace_lost(cls, path: str | Path | None = None, *, reason: str) -> Self:
+        """An empty ledger in place of one that is gone for good: an explicit act, with which its history begins.
+
+        Raises
+        ------
+        ArgumentError
+            If there is a ledger (damaged or not): move it away first.
+        """
+        file = default_path() if path is None else Path(path)
+        if file.exists():
+            raise ArgumentError(f"ledger: {file.name} is there; if it cannot be used, move it away first")
+        ledger = cls(file, _lost=True)
+        ledger.reset(reason=f"the ledger that was here before is lost: {reason}")
+        return ledger
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

@@ -140,9 +140,18 @@ def history(
 def reset(
     reason: Annotated[str, typer.Option("--reason", help="Why; it stays in the history.")],
     dataset: DATASET = "",
+    lost: Annotated[
+        bool, typer.Option("--lost", help="The ledger file itself is gone for good: begin an empty one in its place.")
+    ] = False,
     ledger: FILE = None,
 ) -> None:
     """Forget what was spent on a data set: an explicit act that stays in the history, as does all before it."""
+    from reticent.accounting import Ledger
+
+    if lost:
+        Ledger.replace_lost(ledger, reason=reason)
+        typer.echo("An empty ledger begins, with this act; what was spent with the one before is not known to it")
+        return
     _open(ledger).reset(dataset, reason=reason)
     typer.echo(f"{_named(dataset)}: what was spent is forgotten from here on; the history keeps it")
 

@@ -114,3 +114,22 @@ def test_coarsened_values_are_redacted_as_states():
     shown = ~out.mask
     assert (out.data[shown] == states[shown]).all()
     assert set(out.data[out.mask]) <= {""}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0.5, 0.5], [0.5, 0.5]], 5, 2, 1.0), "chain"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 0, 0, 1.0), "n:"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 5.0, 2, 1.0), "n:"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 5, 5, 1.0), "private"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 5, [(1, 3), 2], 1.0), "overlap"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 5, 2, -0.1), "epsilon"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 5, 2, float("nan")), "epsilon"),
+        ((rt.MarkovChain.binary(0.2, 0.3), 5, 2, float("inf")), "epsilon"),
+    ],
+)
+def test_bad_arguments_are_refused_by_every_design(name, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        DESIGNS[name](*arguments)

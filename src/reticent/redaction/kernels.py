@@ -37,6 +37,43 @@ def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
 
 
 @numba.njit(cache=True)
+def identity(live: Bools) -> Floats:
+    """One row for each live value: nothing has happened yet."""
+    rows = np.zeros((live.size, live.size))
+    for x in range(live.size):
+        if live[x]:
+            rows[x, x] = 1.0
+    return rows
+
+
+@numba.njit(cache=True)
+def largest(matrix: Floats) -> float:
+    """The largest entry (a loop compiles much faster than an expression)."""
+    most = -np.inf
+    for x in range(matrix.shape[0]):
+        for y in range(matrix.shape[1]):
+            most = max(most, matrix[x, y])
+    return most
+
+
+@numba.njit(cache=True)
+def row_sum(rows: Floats, x: int) -> float:
+    """Sum of one row."""
+    total = 0.0
+    for v in range(rows.shape[1]):
+        total += rows[x, v]
+    return total
+
+
+@numba.njit(cache=True)
+def put(matrix: Floats, into: Floats) -> None:
+    """Copy a matrix, entry by entry."""
+    for x in range(matrix.shape[0]):
+        for y in range(matrix.shape[1]):
+            into[x, y] = matrix[x, y]
+
+
+@numba.njit(cache=True)
 def same_rows(rows: Floats, live: Bools) -> bool:
     """Whether all live rows are equal, bit by bit."""
     first = -1
@@ -86,7 +123,7 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
     size = steps.shape[1]
     period = steps.shape[0]
     best = np.zeros((size, size))
-    rows, other = np.eye(size), np.zeros((size, size))
+    rows, other = identity(live), np.zeros((size, size))
     exponents = np.zeros(size)
     logs = np.empty(size)
     informative = False
@@ -133,7 +170,7 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
             return best
     if informative:
         for x in range(size):
-            total = rows[x].sum()
+            total = row_sum(rows, x)
             logs[x] = math.log(total) + exponents[x] * LN2 if total > 0.0 else -np.inf
         raise_to(best, logs, live, rounding(size, count + 1))
     return best
@@ -166,8 +203,8 @@ def influences(
     size = steps.shape[1]
     period = steps.shape[0]
     out = np.zeros((count + 1, size, size))
-    out[0] = unbounded(live)
-    rows, other = np.eye(size), np.zeros((size, size))
+    put(unbounded(live), out[0])
+    rows, other = identity(live), np.zeros((size, size))
     logs = np.empty(size)
     t = start
     instant = (origin + min(t, t + direction)) % period  # of the next step
@@ -182,13 +219,15 @@ def influences(
         rows, other = other, rows
         if distance == 1 and same_rows(rows, live):
             return out[:2]
+        lost = False
         for v in range(size):
             for x in range(size):
                 logs[x] = math.log(rows[x, v]) if rows[x, v] > 0.0 else -np.inf
+                lost = lost or 0.0 < rows[x, v] < SMALLEST
             raise_to(out[distance], logs, live, rounding(size, distance))
-        if ((rows > 0.0) & (rows < SMALLEST)).any():
-            out[distance] = unbounded(live)
-        if out[distance].max() <= enough:
+        if lost:
+            put(unbounded(live), out[distance])
+        if largest(out[distance]) <= enough:
             return out[: distance + 1]
     return out
 
@@ -201,8 +240,10 @@ def pointwise(steps: Floats, origin: int, start: int, direction: int, count: int
     """
     size = steps.shape[1]
     period = steps.shape[0]
-    out = np.full((count + 1, size), np.inf)
-    rows, other = np.eye(size), np.zeros((size, size))
+    out = np.empty((count + 1, size))
+    for v in range(size):
+        out[0, v] = np.inf
+    rows, other = identity(live), np.zeros((size, size))
     for distance in range(1, count + 1):
         t = start + direction * (distance - 1)
         advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
@@ -212,6 +253,7 @@ def pointwise(steps: Floats, origin: int, start: int, direction: int, count: int
             for x in range(size):
                 if live[x]:
                     least, most = min(least, rows[x, v]), max(most, rows[x, v])
+            out[distance, v] = np.inf
             if most == 0.0:
                 out[distance, v] = 0.0
             elif least > 0.0:
@@ -234,7 +276,9 @@ def reach(steps: Floats, origin: int, first: int, last: int) -> Bools:
     """Which values of record `last` can follow which values of record `first`: (s, s) bool."""
     size = steps.shape[1]
     period = steps.shape[0]
-    out = np.eye(size) > 0
+    out = np.zeros((size, size), dtype=np.bool_)
+    for x in range(size):
+        out[x, x] = True
     for t in range(first, last):
         step = steps[(origin + t) % period]
         new = np.zeros((size, size), dtype=np.bool_)
@@ -322,7 +366,7 @@ def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints
         released on the right, and ``len(right) + 1`` where even that is too much.
     """
     out = np.empty(left.shape[0], dtype=np.int64)
-    nothing = np.zeros_like(left[0])
+    nothing = np.zeros((left.shape[1], left.shape[2]))
     r = right.shape[0]
     for place in range(1, left.shape[0] + 1):
         here = left[place] if place < left.shape[0] else nothing
@@ -371,7 +415,7 @@ def largest_release(
                     r[t, v] = 1.0 - trial
             if present[distance] and distance >= end:
                 break
-        if walk(steps, origin, r, start, direction, count, live).max() <= budget:
+        if largest(walk(steps, origin, r, start, direction, count, live)) <= budget:
             low = trial
         else:
             high = trial

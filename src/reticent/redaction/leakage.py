@@ -34,8 +34,10 @@ def as_secrets(private: Private, n: int) -> tuple[Secret, ...]:
     Raises
     ------
     ArgumentError
-        No secret, an index that is not an integer, out of range, or in two secrets.
+        A length that is none; no secret, an index that is not an integer, out of range, or in two secrets.
     """
+    if not _is_index(n) or n < 1:
+        raise ArgumentError("n: must be a whole number of records, one or more")
     if isinstance(private, tuple) and len(private) == 2 and all(_is_index(end) for end in private):
         items: Sequence[Any] = [private]
     else:

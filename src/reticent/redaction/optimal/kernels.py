@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.redaction.kernels import advance
+from reticent.redaction.kernels import advance, identity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,6 +29,7 @@ def events(
     values: Ints,
     ended: bool,
     columns: Ints,
+    variables: int,
 ) -> tuple[Floats, Floats]:
     """Log-likelihoods of some events on one side, given the secret, with their gradients.
 
@@ -42,6 +43,8 @@ def events(
         Also the event that nothing is released up to distance m.
     columns : (m + 1, s) int
         Index of each probability among the variables, -1 where it is fixed.
+    variables : int
+        How many there are.
 
     Returns
     -------
@@ -52,19 +55,18 @@ def events(
     period = steps.shape[0]
     count = r.shape[0] - 1
     before = np.zeros((count + 1, size, size))  # before[d, x, v]: nothing up to d - 1, and value v at d
-    rows, other = np.zeros((size, size)), np.zeros((size, size))
-    for x in range(size):
-        if live[x]:
-            rows[x, x] = 1.0
+    rows, other = identity(live), np.zeros((size, size))
     for distance in range(1, count + 1):
         t = start + direction * (distance - 1)
         advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
         rows, other = other, rows
-        before[distance] = rows
-        rows *= r[distance]
+        for x in range(size):
+            for v in range(size):
+                before[distance, x, v] = rows[x, v]
+                rows[x, v] *= r[distance, v]
     total = places.size + (1 if ended else 0)
     logs = np.zeros((total, size))
-    slopes = np.zeros((total, size, columns.max() + 1))
+    slopes = np.zeros((total, size, variables))
     ahead, next_ahead = np.empty(size), np.empty(size)
     for k in range(total):
         nothing = k == places.size

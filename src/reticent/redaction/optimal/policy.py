@@ -24,7 +24,7 @@ from reticent.redaction.leakage import (
 )
 from reticent.redaction.markov_quilt import kept, markov_quilt
 from reticent.redaction.nearby import as_present, one_by_one
-from reticent.redaction.optimal.frontier import to_frontier
+from reticent.redaction.optimal.frontier import FINEST, to_frontier
 from reticent.redaction.optimal.programme import Layout, Solution, solve
 from reticent.redaction.policy import RedactionPolicy
 from reticent.redaction.three_region import Side, best_share, three_region
@@ -32,6 +32,7 @@ from reticent.redaction.three_region import Side, best_share, three_region
 Thresholds: TypeAlias = tuple[tuple[int, ...], ...]
 
 NARROW, WIDEST = 6, 96  # records on a side whose probabilities may vary, to begin with and at most
+NEARLY = 1e-6  # a record that is released more rarely than this is withheld
 MARGIN = 1e-9  # of ε, left to the solver's tolerance and taken back by bisection
 GAIN = 1e-7  # expected records: the search for thresholds goes on while it gains more
 
@@ -198,7 +199,8 @@ class _Search:
         r = np.ones((self.n, self.chains[0].size))
         for layout, variables in zip(self._layouts(thresholds), solution.variables, strict=True):
             side = layout.side
-            near = layout.probabilities(variables)
+            near = np.minimum(1.0, np.ceil(layout.probabilities(variables) / FINEST) * FINEST)
+            near[near > 1 - NEARLY] = 1.0  # upwards, so that it leaks no more
             r[side.start + side.direction * np.arange(1, len(near))] = near[1:]
             if not layout.ended:
                 far = np.flatnonzero(side.present[len(near) :]) + len(near)

@@ -105,6 +105,7 @@ class Layout:
             self.values,
             self.ended,
             self.columns,
+            self.size,
         )
         states = np.flatnonzero(live)
         pairs = np.array([(x, y) for x in states for y in states if x != y])

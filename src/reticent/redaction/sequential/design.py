@@ -133,7 +133,9 @@ def _needed(chain: MarkovChain, direction: int, count: int, joined: bool, epsilo
 
     live = chain.law(0) > 0
     if joined:
-        hops = kernels.hops(*setting(chain, 0, direction), np.array([count]) if count else np.empty(0, np.int64), count)
+        hops = kernels.hops(
+            *setting(chain, 0, direction)[:4], np.array([count]) if count else np.empty(0, np.int64), count
+        )
         last = rest @ hops[-1]
         without = hops[0] @ hops[1] if count else hops[0]
     else:
@@ -166,7 +168,7 @@ def programme(
 
     live = np.flatnonzero(chain.law(0) > 0)
     size, rows, m = chain.size, live.size, places.size
-    hops = kernels.hops(*setting(chain, 0, direction), places, present.size - 1)
+    hops = kernels.hops(*setting(chain, 0, direction)[:4], places, present.size - 1)
     order = np.arange(m * rows * size).reshape(m, rows, size)
     into, out_of = order[1:, :, None, :], order[:-1, :, :, None]  # C_{j-1}(x, u) adds hop(u, v) to B_j(x, v)
     shape = (m - 1, rows, size, size)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.redaction.kernels import SMALLEST, advance, raise_to, rounding, unbounded
+from reticent.redaction.kernels import SMALLEST, advance, identity, put, raise_to, rounding, row_sum, unbounded
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,10 +49,7 @@ def carry(
     count = present.size - 1
     release = np.zeros((count + 1, size, size))
     first = np.zeros((count + 1, size, size))
-    rows, other = np.zeros((size, size)), np.zeros((size, size))
-    for x in range(size):
-        if live[x]:
-            rows[x, x] = 1.0
+    rows, other = identity(live), np.zeros((size, size))
     factor = 1.0 if epsilon == 0.0 else math.exp(epsilon)
     walking = True
     for distance in range(1, count + 1):
@@ -81,8 +78,9 @@ def carry(
                     release[distance, x, v] = 0.0
                 first[distance, x, v] = rows[x, v] * release[distance, x, v]
                 rows[x, v] *= 1.0 - release[distance, x, v]
-        if rows.sum(axis=1).max() < NOTHING:
-            walking = False
+        walking = False
+        for x in range(size):
+            walking = walking or row_sum(rows, x) >= NOTHING
     return release, first, rows
 
 
@@ -93,16 +91,18 @@ def surplus(rows: Floats, live: Bools) -> Floats:
     Without rounding nothing. But a difference of 1e-16 stays while the masses fade, and would in the end be seen.
     """
     size = rows.shape[0]
-    lows = np.full(size, np.inf)
-    totals = rows.sum(axis=1)
+    lows = np.empty(size)
+    for v in range(size):
+        lows[v] = np.inf
     least = np.inf
     for x in range(size):
         if live[x]:
-            lows = np.minimum(lows, rows[x])
-            least = min(least, totals[x])
+            least = min(least, row_sum(rows, x))
+            for v in range(size):
+                lows[v] = min(lows[v], rows[x, v])
     out = np.zeros(size)
     for x in range(size):
-        over = totals[x] - least
+        over = row_sum(rows, x) - least
         if live[x] and over > 0.0:
             shared = 0.0
             for v in range(size):
@@ -118,36 +118,35 @@ def first_release(steps: Floats, origin: int, start: int, direction: int, live: 
     """The law B of the first release under a given walk, shape of `release`."""
     size = steps.shape[1]
     period = steps.shape[0]
-    first = np.zeros_like(release)
-    rows, other = np.zeros((size, size)), np.zeros((size, size))
-    for x in range(size):
-        if live[x]:
-            rows[x, x] = 1.0
+    first = np.zeros(release.shape)
+    rows, other = identity(live), np.zeros((size, size))
     for distance in range(1, release.shape[0]):
         t = start + direction * (distance - 1)
         advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
         rows, other = other, rows
-        first[distance] = rows * release[distance]
-        rows *= 1.0 - release[distance]
+        for x in range(size):
+            for v in range(size):
+                first[distance, x, v] = rows[x, v] * release[distance, x, v]
+                rows[x, v] *= 1.0 - release[distance, x, v]
     return first
 
 
 @numba.njit(cache=True)
-def hops(steps: Floats, origin: int, start: int, direction: int, live: Bools, places: Ints, count: int) -> Floats:
+def hops(steps: Floats, origin: int, start: int, direction: int, places: Ints, count: int) -> Floats:
     """Laws from each of some distances to the next, the first from the secret, the last to ``count + 1``."""
     size = steps.shape[1]
     period = steps.shape[0]
     out = np.zeros((places.size + 1, size, size))
     everywhere = np.ones(size, dtype=np.bool_)
-    rows, other = np.eye(size), np.zeros((size, size))
+    rows, other = identity(everywhere), np.zeros((size, size))
     done = 0
     for distance in range(1, count + 2):
         t = start + direction * (distance - 1)
         advance(rows, steps[(origin + min(t, t + direction)) % period], everywhere, other)
         rows, other = other, rows
         if distance == count + 1 or (done < places.size and distance == places[done]):
-            out[done] = rows
-            rows = np.eye(size)
+            put(rows, out[done])
+            rows = identity(everywhere)
             done += 1
     return out
 
@@ -174,6 +173,7 @@ def seen(
     joined: bool,
     link: Floats,
     linked: Bools,
+    lag: int,
 ) -> Floats:
     """Largest log-likelihood ratio of what a walk shows, between values of a secret (s, s); rounded up.
 
@@ -187,14 +187,13 @@ def seen(
         Pr(value at the walk's start | value of the secret): the identity for the walk's own secret.
     linked : (s,) bool
         Values of positive probability of the secret.
+    lag : int
+        Steps from the secret to the walk's start.
     """
     size = steps.shape[1]
     period = steps.shape[0]
     best = np.zeros((size, size))
-    rows, other = np.zeros((size, size)), np.zeros((size, size))
-    for x in range(size):
-        if live[x]:
-            rows[x, x] = 1.0
+    rows, other = identity(live), np.zeros((size, size))
     logs = np.empty(size)
     event = np.empty(size)
     reach = count + 1 if joined else min(count, release.shape[0] - 1)
@@ -210,16 +209,16 @@ def seen(
                 event[x] = rows[x, v] * (1.0 if last else release[distance, x, v])
             if not log_rows(link, event, logs):
                 return unbounded(linked)
-            raise_to(best, logs, linked, rounding(size, distance + 1))
+            raise_to(best, logs, linked, rounding(size, distance + 1 + lag))
             if not last:
                 for x in range(size):
                     rows[x, v] *= 1.0 - release[distance, x, v]
     if not joined and count > 0:
         for x in range(size):
-            event[x] = rows[x].sum()
+            event[x] = row_sum(rows, x)
         if not log_rows(link, event, logs):
             return unbounded(linked)
-        raise_to(best, logs, linked, rounding(size, reach + 1))
+        raise_to(best, logs, linked, rounding(size, reach + 1 + lag))
     return best
 
 

@@ -82,6 +82,7 @@ class Walk:
             self.joined,
             link,
             chain.law(end) > 0,
+            abs(end - self.start),
         )
 
     def expected(self, chain: MarkovChain) -> float:

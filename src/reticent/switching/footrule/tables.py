@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 UNIT = 2.0**-53
 _TOLERANCE = 2.0**-49  # between the last two rows, in log ratio
 _CASE_ERROR = 2.0**-46  # relative error of a case's probability: 16 roundings, and thresholds of 48 bits or more
+_LARGEST_EXPONENT = 600  # nats: of φ^{-2c} for the most chains c; a float holds 709
 _TABLE_AGREEMENT = 2.0**-43  # nats: where a larger table is joined to one with fewer columns
 
 
@@ -57,6 +58,7 @@ def stationary(theta: float, phi2: float, bits: int = 100) -> Stationary:
 
     typical = typical_chains(phi2)
     size = int(2 * typical + math.sqrt(2 * bits * (typical + 1))) + 12
+    size = min(size, int(_LARGEST_EXPONENT * typical))  # where φ² is tiny, few chains are more than enough
     while True:
         c = np.arange(size)
         power = phi2**c
@@ -120,7 +122,7 @@ def tables(theta: float, phi2: float, bits: int = _BITS) -> Tables:
     mode = int(np.argmax(far.log_law))
     inside = mode + int(np.argmax(far.log_law[mode:] < -bits * math.log(2)))
     top = mode + int(np.argmax(far.log_law[mode:] < -(bits + 64) * math.log(2)))
-    top = min(max(top, inside + 1), far.log_law.size - 2)
+    top = min(max(top, inside + 1) + 4, far.log_law.size - 2)  # where few chains do, 64 bits are less than a column
     rows = int(56 * typical_chains(phi2)) + 2 * top + 100
     while True:
         ratios = np.zeros((rows, top + 2))

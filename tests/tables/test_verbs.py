@@ -256,6 +256,8 @@ def test_a_column_that_would_take_the_name_of_the_flag_is_refused() -> None:
         ("switch", {"window": 0}),
         ("switch", {"window": 2.5}),
         ("switch", {"mechanism": "shuffle"}),
+        ("switch", {"mechanism": "ran", "delta": NAN}),
+        ("switch", {"mechanism": "ran", "delta": 1.0}),
         ("redact", {"epsilon": -1.0}),
         ("redact", {"epsilon": NAN}),
         ("redact", {"epsilon": float("inf")}),

@@ -9,6 +9,7 @@ from reticent.errors import ArgumentError, RefusedError
 from reticent.guarantees import rounded_up
 from reticent.randomness import Source
 from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, StaSwitch, Switch, auto_switch, switch_batch
+from reticent.switching.mechanism import check_number
 from reticent.tables.chunks import Chunk
 from reticent.tables.reading import Columns, Records
 from reticent.tables.sql import quoted, text
@@ -86,6 +87,8 @@ def choose_switch(
         A δ that the mechanism cannot reach (the sentence names the one it can), or one that is only known with a
         confidence bound, unless that is accepted.
     """
+    if delta is not None and check_number("delta", delta) >= 1:
+        raise ArgumentError("delta: must be at least 0 and below 1")
     match mechanism:
         case "auto":
             switch = auto_switch(window, epsilon)

@@ -56,6 +56,7 @@ def account(certificate: Certificate) -> Account:
             ("ε asked for", f"{number(parameters['asked']['epsilon'])} nats"),
             ("δ asked for", f"at most {number(parameters['asked']['delta'])}"),
             *((_PARAMETERS.get(key, key), number(value)) for key, value in mechanism.items() if key != "mechanism"),
+            *_stream(parameters.get("continued")),
         ),
         utility=(
             ("Values lost, repeated or altered", "none"),
@@ -77,6 +78,16 @@ _PARAMETERS = {
     "alpha": "Its α (nats)",
     "log_ratio": "Its log-ratio (nats)",
 }
+
+
+def _stream(continued: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    if continued is None:
+        return ()
+    last = ", the last one" if continued["finished"] else ""
+    what = (
+        f"release {continued['run']}{last}, of {continued['stream']}; what is promised is of all its releases together"
+    )
+    return (("Goes on with a stream", what),)
 
 
 def _groups(guarantee: Mapping[str, Any]) -> tuple[Table, ...]:

@@ -96,6 +96,14 @@ def test_all_runs_together_are_one_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert runs[0].num_rows + runs[1].num_rows < MONTHS[0].num_rows + MONTHS[1].num_rows
 
 
+@pytest.mark.parametrize("name", SWITCHES)
+def test_many_series_cut_anywhere(tmp_path: Path, name: str) -> None:
+    options = {**SWITCHES[name], "epsilon": 0.5, "delta": 0.9}
+    first, second = {i: (0, 6 + i % 11) for i in range(300)}, {i: (6 + i % 11, 30) for i in range(300)}
+    parts = [panel(first), panel(second)]
+    assert together(in_turn(parts, tmp_path / "state", **options)) == once(parts, **options)
+
+
 def test_each_run_releases_as_much_as_a_stream_does(tmp_path: Path) -> None:
     switch = rt.MallowsSwitch(4, 2.0, delta=1e-2)
     runs = in_turn(MONTHS, tmp_path / "state", finish=False, **MALLOWS)

@@ -316,12 +316,13 @@ class ContinuedVerb:
 
         given = arrived(chunk).table.select(self.columns.all)
         series = np.repeat(np.arange(chunk.lengths.size), chunk.lengths)
+        place = np.arange(series.size) - chunk.offsets[series]
         held = _whole(chunk.table[HELD])
-        table = chunk.table.take(np.lexsort((np.where(held < 0, held.size, held), series)))  # as they were held
-        new = _whole(table[HELD]) < 0
-        place = np.arange(new.size) - np.repeat(chunk.offsets[:-1], chunk.lengths)
-        before = np.where(new, place, _whole(table[ORIGIN]))
-        used = np.maximum(_whole(table[WORDS])[chunk.offsets[:-1]], 0)  # what is held comes first
+        old, rows = held >= 0, np.arange(series.size)  # what is held comes first in its series, ...
+        rows[(chunk.offsets[series] + held)[old]] = np.flatnonzero(old)
+        table = chunk.table.take(rows) if (held != place)[old].any() else chunk.table  # ... as it was held
+        before = np.where(old, _whole(table[ORIGIN]), place)
+        used = np.maximum(_whole(table[WORDS])[chunk.offsets[:-1]], 0)
         counts = chunk.lengths
         if not self.stage.finish:
             assert self.switch.look_ahead is not None
@@ -332,8 +333,12 @@ class ContinuedVerb:
             own.advance(int(used[i]))
             self._sampler.advance(after[chunk.offsets[i] : chunk.offsets[i + 1]], 0, int(counts[i]), own)
             used[i] = own.position
-        rows = np.empty_like(place)
-        rows[np.lexsort((after, series))] = np.lexsort((before, series))
+        lowest = np.minimum.reduceat(before, chunk.offsets[:-1])
+        spans = chunk.lengths - lowest  # an instant is never released before its place
+        base = (np.cumsum(spans) - spans - lowest)[series]
+        where = np.empty(spans.sum(), dtype=np.int64)
+        where[before + base] = np.arange(series.size)
+        rows = where[after + base]
         for name in self.columns.value:
             at = table.schema.get_field_index(name)
             table = table.set_column(at, table.schema.field(name), table[name].take(rows))

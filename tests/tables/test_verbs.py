@@ -334,3 +334,43 @@ def test_formats_change_with_the_suffix(tmp_path: Path) -> None:
         switched(source, tmp_path / "o.xlsx")
     frame_out = switched(PANEL.select(["ts", "state"]).slice(0, 10).rename_columns(["ts", "kwh"]), tmp_path / "f")
     assert frame_out.read_bytes()[:4] == b"ARRO"
+
+
+def tied(values: list[list[float]], notes: list[str] | None = None, copies: int = 1) -> pa.Table:
+    """One record at the first time and two at the second, in as many series as `copies`."""
+    columns = {name: column * copies for name, column in zip("vw", values, strict=False)}
+    times = pa.array([START, *[START + dt.timedelta(hours=1)] * 2] * copies, pa.timestamp("us"))
+    return pa.table(
+        {"id": np.repeat(np.arange(copies), 3), "ts": times, **columns, "note": (notes or [""] * 3) * copies}
+    )
+
+
+def test_records_of_one_time_are_exchanged_as_others_are() -> None:
+    """In the order of their values the exchange of 5 and 1 in 5 | 1, 3 would be another one as well: e^{2ε}."""
+    options = {"window": 3, "mechanism": "ran", "delta": 0.99, "epsilon": 2.0, "value": "v", "duplicates": "keep"}
+    counts = []
+    for values in ([5, 1, 3], [1, 5, 3]):
+        out = release("switch", tied([values], copies=6000), **options).table
+        kinds, found = np.unique(out["v"].to_numpy().reshape(-1, 3), axis=0, return_counts=True)
+        counts.append(dict(zip(map(tuple, kinds.tolist()), found.tolist(), strict=True)))
+    for order in counts[0]:
+        assert abs(np.log(counts[0][order] / counts[1][order])) < 2.0 + 5 * sum(c[order] ** -0.5 for c in counts)
+
+
+@pytest.mark.parametrize("rule", ["keep", "min", "max"])
+def test_records_of_one_time_show_no_more_than_their_symbols(rule: str) -> None:
+    options = {"duplicates": rule, "value": ("v", "w"), "low": (0, 0), "high": (10, 10), "outside": "missing"}
+    one = release("quantize", tied([[0, 1.1, 1.2], [0, 9, 1]]), **options).table
+    two = release("quantize", tied([[0, 1.2, 1.1], [0, 9, 1]]), **options).table
+    if rule == "keep":
+        assert one.equals(two)
+    assert one["v"].to_pylist() == two["v"].to_pylist()
+    low, high = (
+        release("quantize", tied([[0, out, 5]]), **options | {"value": "v", "low": 0, "high": 10, "duplicates": "keep"})
+        for out in (-1, 11)
+    )
+    assert low.table.equals(high.table), "missing because below, or because above"
+    for verb in ("quantize", "switch"):
+        with pytest.raises(InputError, match="differ in a column that is kept"):
+            release(verb, tied([[0, 1, 2], [0, 0, 0]], ["", "a", "b"]), duplicates=rule, value="v", keep="note")
+    tables.quantize(tied([[0, 1, 2]]), low=0, high=9, bits=1, time="ts", value="v", id="id", duplicates=rule)

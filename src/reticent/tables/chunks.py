@@ -46,9 +46,21 @@ class Chunk:
         """Rows of each series."""
         return np.diff(self.offsets)
 
+    @cached_property
+    def moments(self) -> NDArray[np.int64] | None:
+        """Number of each row's series and time, shape (rows,); None where no two rows share one."""
+        new = np.concatenate([[True], _changes(self.table, self.columns.time)])
+        new[self.offsets[:-1]] = True
+        return None if new.all() else np.cumsum(new) - 1
+
 
 def chunks(
-    records: Records, *, duplicates: str = "error", extra: tuple[str, ...] = (), rows: int = CHUNK_ROWS
+    records: Records,
+    *,
+    duplicates: str = "error",
+    extra: tuple[str, ...] = (),
+    kept: tuple[str, ...] = (),
+    rows: int = CHUNK_ROWS,
 ) -> Iterator[Chunk]:
     """The series of `records` in order of (id, time), whole, about `rows` rows at a time.
 
@@ -61,11 +73,13 @@ def chunks(
         (in order of their values).
     extra : tuple of str
         Columns that are read beside those of the release.
+    kept : tuple of str
+        Columns that are released as they are: which record is taken, or comes first, must not show in them.
 
     Raises
     ------
     InputError
-        Duplicates, unless another rule was asked for.
+        Duplicates, unless another rule was asked for, or that differ in a column that is kept.
     """
     import pyarrow as pa
 
@@ -89,12 +103,12 @@ def chunks(
         offsets = series_offsets(table, columns.id)
         cut = int(offsets[-2])
         if cut:
-            yield _chunk(table.slice(0, cut), offsets[:-1], columns, duplicates)
+            yield _chunk(table.slice(0, cut), offsets[:-1], columns, duplicates, kept)
         rest = table.slice(cut)
         waiting, count = rest.to_batches(), rest.num_rows
         enough = max(rows, 2 * count)  # a long series is looked at again only when it has doubled
     table = restored(pa.Table.from_batches(waiting).combine_chunks(), records.schema)
-    yield _chunk(table, series_offsets(table, columns.id), columns, duplicates)
+    yield _chunk(table, series_offsets(table, columns.id), columns, duplicates, kept)
 
 
 def arrived(chunk: Chunk) -> Chunk:
@@ -115,9 +129,16 @@ def _by_value(records: Records, name: str, duplicates: str) -> str:
     return f", coalesce(isnan({column}), true) {'ASC' if last else 'DESC'}{order}, signbit({column}) DESC"
 
 
-def _chunk(table: pa.Table, offsets: NDArray[np.int64], columns: Columns, duplicates: str) -> Chunk:
+def _chunk(
+    table: pa.Table, offsets: NDArray[np.int64], columns: Columns, duplicates: str, kept_as_is: tuple[str, ...]
+) -> Chunk:
     again = ~_changes(table, columns.time)
     again[offsets[1:-1] - 1] = False
+    if duplicates != "error" and any(_differ(table[name], again) for name in kept_as_is):
+        raise InputError(
+            f"time: {int(again.sum())} records repeat the time of another of their series, and some differ in a column "
+            "that is kept, which would show how their values compare; do not keep it, or clean them first"
+        )
     if duplicates == "keep" or not again.any():
         return Chunk(table, offsets, columns)
     if duplicates == "error":
@@ -132,6 +153,12 @@ def _chunk(table: pa.Table, offsets: NDArray[np.int64], columns: Columns, duplic
     positions = np.concatenate([[0], np.cumsum(kept)])
     first = np.concatenate([[True], ~again])
     return Chunk(with_any_flag(table, table.filter(kept), first, columns), positions[offsets], columns)
+
+
+def _differ(column: pa.ChunkedArray, again: NDArray[np.bool_]) -> bool:
+    """Whether a row that repeats a time differs from the row before it."""
+    rows = np.flatnonzero(again)
+    return bool(column.take(rows).to_pylist() != column.take(rows + 1).to_pylist())
 
 
 def with_any_flag(table: pa.Table, thinned: pa.Table, first: NDArray[np.bool_], columns: Columns) -> pa.Table:

@@ -33,6 +33,7 @@ from reticent.tables.restoring import restored
 from reticent.tables.sql import quoted, quoted_list
 from reticent.tables.staging import complete, locked, sync, waiting
 from reticent.tables.stream_state import Given, State, private_file, read_state, write_state
+from reticent.tables.switching import shuffled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -315,6 +316,7 @@ class ContinuedVerb:
         import pyarrow as pa
 
         given = arrived(chunk).table.select(self.columns.all)
+        chunk = shuffled(chunk, source)
         series = np.repeat(np.arange(chunk.lengths.size), chunk.lengths)
         place = np.arange(series.size) - chunk.offsets[series]
         held = _whole(chunk.table[HELD])

@@ -275,7 +275,7 @@ def _pass(
     rows = series = longest = seen = 0
     pending: Future[None] | None = None
     names: list[str] = []
-    stream = chunks(verb.records, duplicates=job.duplicates, extra=verb.extra)
+    stream = chunks(verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep)
     with ThreadPoolExecutor(max_workers=1) as reading, ThreadPoolExecutor(max_workers=1) as writing:
         ahead = reading.submit(next, stream, None)
         while (chunk := ahead.result()) is not None:

@@ -40,7 +40,7 @@ class QuantizeVerb:
         for name, part in zip(chunk.columns.value, self.mechanism.coordinates, strict=True):
             released = quantize_column(table[name], part, name)
             table = table.set_column(table.schema.get_field_index(name), pa.field(name, released.type), released)
-        return table
+        return table if chunk.moments is None else _in_order_of_release(table, chunk)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters."""
@@ -48,6 +48,15 @@ class QuantizeVerb:
             "asked": self.asked,
             "coordinates": [part.to_dict() for part in self.mechanism.coordinates],
         }
+
+
+def _in_order_of_release(table: pa.Table, chunk: Chunk) -> pa.Table:
+    """Records of one time in the order of what is released: that of their values would say more than the symbols."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keyed = pa.table({"moment": chunk.moments, **{f"{i}": table[name] for i, name in enumerate(chunk.columns.value)}})
+    return table.take(pc.sort_indices(keyed, [(name, "ascending") for name in keyed.column_names]))
 
 
 def quantize_column(column: pa.ChunkedArray, part: LocalQuantization, name: str) -> pa.Array:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reticent.errors import ArgumentError, RefusedError
 from reticent.guarantees import rounded_up
 from reticent.randomness import Source
@@ -44,6 +46,7 @@ class SwitchVerb:
         """The release of whole series."""
         import pyarrow as pa
 
+        chunk = shuffled(chunk, source)
         order = pa.array(switch_batch(self.switch, chunk.offsets, source, chunk.ids))
         table = chunk.table.select(self.columns.all)
         for name in chunk.columns.value:
@@ -55,6 +58,31 @@ class SwitchVerb:
     def parameters(self) -> dict[str, Any]:
         """Public parameters."""
         return {"asked": self.asked, "mechanism": self.switch.to_dict(), "cuts": self.cuts}
+
+
+def shuffled(chunk: Chunk, source: Source) -> Chunk:
+    """The records of one series and time in random order, each equally likely.
+
+    In the order of their values, the exchange of two values would also move others: more than one exchange is hidden.
+    In random order, whatever it is, it is one exchange. RanSwitch at ε = 0 draws all orders alike.
+    """
+    import pyarrow as pa
+
+    if chunk.moments is None:
+        return chunk
+    counts = np.bincount(chunk.moments)
+    tied = np.flatnonzero(counts > 1)
+    firsts = np.searchsorted(chunk.moments, tied)
+    times = chunk.table[chunk.columns.time].take(firsts)
+    ticks = times.cast(pa.int32() if pa.types.is_date32(times.type) else pa.int64()).to_pylist()
+    series = np.searchsorted(chunk.offsets, firsts, side="right") - 1
+    names = [(chunk.ids[which], tick) for which, tick in zip(series.tolist(), ticks, strict=True)]
+    uniform = RanSwitch(int(counts.max()), 0.0)
+    drawn = switch_batch(uniform, np.cumsum([0, *counts[tied]]), source.spawn("records of one time"), names)
+    order = np.arange(chunk.moments.size)
+    rows = np.flatnonzero(counts[chunk.moments] > 1)
+    order[rows] = rows[drawn]
+    return replace(chunk, table=chunk.table.take(pa.array(order)))
 
 
 def cut(records: Records, cuts: str | None) -> Records:

@@ -174,6 +174,8 @@ def largest(accounts: Sequence[Account], kind: str, window: int = 0) -> Budget:
     spent = [found for each in accounts if (found := each.spent(kind, window)) is not None]
     if not spent:
         return Budget(kind, window=window, outputs=int(kind == "noiseless"))
+    if len(spent) == 1:
+        return spent[0]
     if len({each.unit for each in spent}) > 1:
         return max(spent, key=lambda each: (each.epsilon, each.delta))
     return Budget(

@@ -68,10 +68,6 @@ class Budget:
                 return cls(guarantee.kind, outputs=outputs)
         raise ArgumentError("guarantee: must be one of the three kinds")
 
-    def __post_init__(self) -> None:
-        if math.nan in (self.epsilon, self.delta):
-            raise ArgumentError("epsilon, delta: must be numbers")
-
     @property
     def unit(self) -> tuple[str, int]:
         """Amounts in different units are different budgets: the kind, and for switches the window."""

@@ -231,6 +231,7 @@ class Chain:
         """Let go of the file."""
         if self._pid == os.getpid():
             self._connection.close()
+        self._heads.close()
 
 
 def _connect(path: Path) -> sqlite3.Connection:

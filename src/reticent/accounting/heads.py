@@ -71,6 +71,7 @@ class HeadFile:
     """
 
     def __init__(self, key: bytes, name: str) -> None:
+        self._descriptor = -1
         self._key = key
         self._name = name.encode()
         self.path = _folder() / f"{name}.head"
@@ -84,12 +85,9 @@ class HeadFile:
 
     def write(self, head: Head) -> None:
         """Durably, into the slot that does not hold the last head."""
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            os.pwrite(descriptor, self._sealed(head), (head.serial % 2) * _SLOT)
-            _flush(descriptor)
-        finally:
-            os.close(descriptor)
+        descriptor = self._open(os.O_RDWR | os.O_CREAT)
+        os.pwrite(descriptor, self._sealed(head), (head.serial % 2) * _SLOT)
+        _flush(descriptor)
 
     def read(self) -> Head | None:
         """The last head that was written whole; None if there never was one.
@@ -100,13 +98,10 @@ class HeadFile:
             If neither slot is whole.
         """
         try:
-            descriptor = os.open(self.path, os.O_RDONLY)
+            descriptor = self._open(os.O_RDWR)
         except FileNotFoundError:
             return None
-        try:
-            slots = [os.pread(descriptor, _RECORD.size + MAC_BYTES, place) for place in (0, _SLOT)]
-        finally:
-            os.close(descriptor)
+        slots = [os.pread(descriptor, _RECORD.size + MAC_BYTES, place) for place in (0, _SLOT)]
         found = []
         for slot in slots:
             if len(slot) == _RECORD.size + MAC_BYTES:
@@ -117,6 +112,23 @@ class HeadFile:
         if not found:
             raise LedgerError(f"ledger: its head in {self.path.parent} is damaged; restore that folder from a copy")
         return max(found, key=lambda head: head.serial)
+
+    def _open(self, flags: int) -> int:
+        """The file stays open, unless it was put back from a copy or removed."""
+        if self._descriptor >= 0 and os.fstat(self._descriptor).st_nlink == 0:
+            self.close()
+        if self._descriptor < 0:
+            self._descriptor = os.open(self.path, flags, 0o600)
+        return self._descriptor
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class Lock:

@@ -106,7 +106,7 @@ class Ledger:
         self._steps: dict[str, tuple[Step, ...]] = {}
         self._coverages: dict[str, int] = {}
         self._waiting: deque[tuple[int, bytes]] = deque()
-        self._posting: Posting | None = None
+        self._own: tuple[Body, Posting] | None = None
         self._chain = Chain(self.path, create=create, lost=_lost)
         self._chain.read(self._take)
         self._load = lru_cache(maxsize=32)(self._chain.coverage)
@@ -220,10 +220,10 @@ class Ledger:
                         "released": released,
                     }
                     entry = append(body, coverage.to_bytes() if place is None else None)
-                    self._posting = posting
+                    self._own = body, posting
                 self._catch_up()
             finally:
-                self._posting = None
+                self._own = None
         return Charge(entry, name, False, released, posting.again, spent)
 
     def note_step(self, event: Event, released: str) -> None:
@@ -344,7 +344,10 @@ class Ledger:
     def _catch_up(self) -> None:
         while self._waiting:
             number, text = self._waiting[0]
-            self._apply(number, json.loads(text))
+            if self._own is not None:  # the only one that can be waiting
+                self._post(number, *self._own)
+            else:
+                self._apply(number, json.loads(text))
             self._waiting.popleft()
 
     def _apply(self, number: int, body: Body) -> None:
@@ -363,9 +366,8 @@ class Ledger:
             case _:
                 raise LedgerError(f"ledger: entry {number} is of a newer version; use the version that wrote it")
 
-    def _post(self, number: int, body: Body) -> None:
+    def _post(self, number: int, body: Body, posting: Posting | None = None) -> None:
         book, named = self._book(body), body["coverage"]
-        posting = self._posting
         if posting is None:
             coverage = self._load(named["id"], named["digest"])
             posting = book.prepare(Event.from_dict(body["event"], coverage))

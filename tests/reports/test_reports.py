@@ -17,7 +17,6 @@ import pytest
 
 from reticent import tables
 from reticent.certificates import Certificate
-from reticent.claims import _SWITCHES
 from reticent.markov import MarkovChain
 from reticent.quantization import Quantizer, VectorQuantization
 from reticent.quantization.local import LocalQuantization
@@ -25,7 +24,7 @@ from reticent.randomness import seeded_source
 from reticent.redaction import RedactionPolicy, markov_quilt
 from reticent.reports import private_report, public_report
 from reticent.reports.drawing import PALETTE
-from reticent.switching import MallowsSwitch
+from reticent.switching import MECHANISMS, MallowsSwitch
 from reticent.tables.pipeline import Pair
 
 ODD = "</script><b onclick=x>&amp;'\"{{ 7*7 }}"
@@ -286,9 +285,9 @@ def test_a_design_of_another_kind_is_drawn_without_its_probabilities() -> None:
     assert check(public_report(Certificate(body))).names().count("figure") == 1
 
 
-@pytest.mark.parametrize("name", sorted(_SWITCHES))
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_every_switch(name: str) -> None:
-    kind = _SWITCHES[name]
+    kind = MECHANISMS[name]
     switch = kind(window=4, log_ratio=1.0) if name == "sta" else kind(window=4, epsilon=2.0)
     parameters = {"asked": {"epsilon": 99.0, "delta": 0.999}, "mechanism": switch.to_dict()}
     page = check(public_report(Certificate.issue("switch", parameters, facts(), False)))

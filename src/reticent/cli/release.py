@@ -339,12 +339,13 @@ def redact(
     period: opt.PERIOD = 1,
     every: opt.EVERY = None,
     mechanism: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--mechanism",
-            help="quilt, three-region, optimal (the best local one) or sequential (once for each series).",
+            help="quilt, three-region, optimal (the best local one) or sequential (releases most, once for each "
+            "series); sequential by default, optimal with --no-ledger.",
         ),
-    ] = "quilt",
+    ] = None,
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,

@@ -30,7 +30,7 @@ from reticent.tables.aggregating import AggregateVerb, grouped
 from reticent.tables.continuing import switch_on
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
-from reticent.tables.jobs import Names, Options, columns_of, job_of, names_of
+from reticent.tables.jobs import Names, Options, columns_of, job_of, names_of, remembered
 from reticent.tables.models import Model, check_states, codes_and_phases, find_states, fit_all, fit_released, limit
 from reticent.tables.pipeline import Release, opened, run
 from reticent.tables.private import Private, make_finder
@@ -193,6 +193,8 @@ def aggregate(
     if len(columns.value) != 1 or columns.keep:
         raise ArgumentError("value: an aggregate has one value column, and keeps no other")
     groups = names_of(over)
+    if set(groups) & {*columns.id, columns.time, *columns.value}:
+        raise ArgumentError("over: must be other columns than those of individuals, time and value")
     parsed = PublicationRule() if rule is None else PublicationRule.parse(rule)
     at_least = max(at_least, parsed.at_least)
     mechanism = AggregateQuantization(
@@ -213,6 +215,7 @@ def aggregate(
     job = job_of(table, options, "aggregate", mechanism=mechanism.to_dict(), over=groups, per=per, every=every)
 
     def make(records: Records) -> AggregateVerb:
+        records = replace(records, columns=columns)
         period = _grid(records, every)
         window = period if per is None else Grid.parse(per, records.time_is_whole)
         if window.step % period.step:
@@ -223,7 +226,8 @@ def aggregate(
         released = Columns(columns.time, columns.value, groups)
         return AggregateVerb(inner, released, mechanism, {"outputs": mechanism.outputs}, window, readings)
 
-    return run(replace(job, duplicates="keep"), make, groups)
+    both = replace(columns, id=(*groups, *columns.id))  # a group is named like an individual: 007 is not 7
+    return run(replace(job, duplicates="keep", columns=both), make)
 
 
 def redact(
@@ -237,7 +241,7 @@ def redact(
     smoothing: float | None = None,
     period: int = 1,
     every: str | None = None,
-    mechanism: str = "quilt",
+    mechanism: str | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Withhold the private records of each series, and as many around them as ε asks for.
@@ -257,8 +261,10 @@ def redact(
         For ``model="released"``: the alphabet (those that occur, by default), and as for `MarkovChain.fit`.
     every : str, optional
         Sampling period, such as "30m"; the most common step by default.
-    mechanism : {"quilt", "three-region", "optimal", "sequential"}
-        "sequential" releases most, and may be used once for each series.
+    mechanism : {"quilt", "three-region", "optimal", "sequential"}, optional
+        "sequential" releases most, needs the whole series in one hand, and may be drawn once for each: the default
+        where a ledger sees to that. "optimal", the best local policy, is the default elsewhere, and right where the
+        data will be released again.
     **options
         Columns, reading and output: see `Options`.
 
@@ -272,6 +278,7 @@ def redact(
     flag = f"{columns_of(options).value[0]}_redacted"
     if flag in columns_of(options).all:
         raise ArgumentError(f"columns: {flag} is what the release marks withheld records in; rename that column")
+    mechanism = mechanism or ("sequential" if remembered(options) else "optimal")
     if mechanism not in MECHANISMS:
         raise ArgumentError(f"mechanism: must be one of {', '.join(MECHANISMS)}")
     if not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):

@@ -84,6 +84,12 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
     )
 
 
+def remembered(options: Options) -> bool:
+    """Whether a ledger will see the release, where the mechanism leaves that to the options."""
+    ledger = options.get("ledger")
+    return options.get("output") is not None if ledger is None else ledger is not False
+
+
 def _account(options: Options, default: bool) -> Account:
     ledger = options.get("ledger")
     ledger = default if ledger is None else ledger

@@ -162,7 +162,8 @@ class Plan:
             best = self._best(side, direction, budget, thorough=True)
             if best is None:
                 raise RefusedError(
-                    "epsilon: too small for a sequential redaction that must end between two secrets, or at its reach"
+                    "epsilon: too small for a sequential redaction that must end between two secrets, or at its reach; "
+                    "use the optimal local policy"
                 )
             release = side.ended(best[1], self.reach)
             out[direction] = Walk(side.start, direction, side.count, side.joined, release, side.present)

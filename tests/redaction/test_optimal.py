@@ -122,3 +122,10 @@ def test_long_series_are_designed_as_short_ones(seed):
     assert near.leakage() <= 0.8
     assert far.leakage() <= 0.8
     assert round(400 * (1 - near.utility()), 6) == round(4_000 * (1 - far.utility()), 6)
+
+
+@pytest.mark.parametrize("secret", [0, 2, (1, 2)])
+def test_a_secret_that_is_known_for_certain_asks_for_nothing_else(secret):
+    found = optimal_policy(rt.MarkovChain([[0.5, 0.5], [0.0, 1.0]]), 4, secret, 0.5)
+    assert found.leakage() == 0.0
+    assert found.utility() == (4 - np.size(secret)) / 4

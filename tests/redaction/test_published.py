@@ -74,6 +74,11 @@ def test_erratum_1_by_hand():
     assert policy.leakage() == pytest.approx(math.log(from_one / from_zero), abs=1e-12)
 
 
+def test_erratum_1_no_individual_is_handed_a_part_of_what_breaks_its_promise():
+    with pytest.raises(RefusedError, match="leaks 2.29"):
+        three_region(binary(0.01, 0.8), 10, 0, 1.5, "published").for_record(3)
+
+
 def test_published_releases_where_it_keeps_its_promise():
     policy = three_region(binary(0.25, 0.5), 10, 0, 0.5, "published")
     assert policy.leakage() <= 0.5

@@ -96,6 +96,11 @@ def test_batch_refuses_shapes_and_equal_ids():
         redact_batch([policy], np.zeros(2, int), codes, np.array([0, 2, 4]), source, ["a", "a"])
     with pytest.raises(ValueError, match="do not match"):
         redact_batch([policy], np.zeros(2, int), codes, np.array([0, 2]), source, ["a", "b"])
+    with pytest.raises(ValueError, match="do not match"):  # the first record would be in no series, and released
+        redact_batch([policy], np.zeros(1, int), np.zeros(3, int), np.array([1, 3]), source, ["a"])
+    for which in (-1, 1):
+        with pytest.raises(ValueError, match="which"):
+            redact_batch([policy], np.array([which]), np.zeros(2, int), np.array([0, 2]), source, ["a"])
     with pytest.raises(ValueError, match="records of its policy"):
         redact_batch([policy], np.zeros(2, int), codes, np.array([0, 1, 4]), source, ["a", "b"])
     with pytest.raises(ValueError, match="declared states"):

@@ -259,3 +259,40 @@ def test_the_carried_law_is_that_of_the_release_probabilities():
         assert (first[distance] <= math.exp(0.5) * first[distance][::-1] + 1e-15).all()
         open_ = here - first[distance]
         assert (open_ >= -1e-15).all()
+
+
+def _altered(change):
+    found = sequential_redaction(binary(0.2, 0.3), 12, [3, 8], 1.5)
+    assert len(found.walks) == 4
+    data = found.to_dict()
+    data["walks"] = [{**walk, "starts": [start]} for walk in data["walks"] for start in walk["starts"]]
+    data["walks"].sort(key=lambda walk: (walk["starts"], walk["direction"]))
+    change(data["walks"])
+    return data
+
+
+def _set(at, **fields):
+    return lambda walks: walks[at].update(fields)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda walks: walks.pop(2),  # what the walk from 3 to the right releases tells of 8
+        lambda walks: walks.pop(),
+        lambda walks: walks.clear(),
+        _set(1, joined=False),
+        _set(2, joined=False),
+        _set(0, starts=[4]),
+        _set(0, release=[[1, 1, [[1.5, 0], [0, 0]]]]),
+        _set(0, release=[[1, 1, [[-0.5, 0], [0, 0]]]]),
+        _set(0, release=[[1, 1, [[math.nan, 0], [0, 0]]]]),
+        _set(0, release=[[1, 1, [[1.5 * 2.0**-64, 0], [2.0**-64, 0]]]]),
+        _set(0, release=[[1, 9, [[0.5, 0.5], [0.5, 0.5]]]]),
+        _set(0, release=[[0, 1, [[0.5, 0.5], [0.5, 0.5]]]]),
+    ],
+)
+def test_walks_whose_leakage_would_be_understated_are_refused(change):
+    assert SequentialRedaction.from_dict(_altered(lambda walks: None)).leakage() <= 1.5
+    with pytest.raises(ValueError, match="walks"):
+        SequentialRedaction.from_dict(_altered(change))

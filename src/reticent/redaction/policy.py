@@ -29,7 +29,7 @@ from reticent.redaction.leakage import (
     local_leakage,
     runs,
 )
-from reticent.redaction.release import masked, release_one
+from reticent.redaction.release import check_promise, masked, release_one
 
 GRID = 2.0**64
 
@@ -217,9 +217,18 @@ class RedactionPolicy:
         )
 
     def for_record(self, t: int) -> RecordPolicy:
-        """The part that concerns record t, to be handed to the individual who holds it."""
+        """The part that concerns record t, to be handed to the individual who holds it.
+
+        Raises
+        ------
+        ArgumentError
+            No such record.
+        RefusedError
+            The exact leakage is above the `epsilon` that was asked for.
+        """
         if not 0 <= t < self.n:
             raise ArgumentError(f"t: there is no such record; they run from 0 to {self.n - 1}")
+        check_promise(self)
         return RecordPolicy(int(t), self.chain.states, tuple(self.probabilities[t].tolist()))
 
     def describe(self) -> str:

@@ -83,8 +83,10 @@ def redact_batch(
         As for `release`; nothing has been drawn then.
     """
     which, codes, offsets = (np.asarray(array, dtype=np.int64) for array in (which, codes, offsets))
-    if offsets.size != which.size + 1 or len(ids) != which.size or offsets[-1] != codes.size:
+    if offsets.size != which.size + 1 or len(ids) != which.size or offsets[0] != 0 or offsets[-1] != codes.size:
         raise ArgumentError("offsets: shapes of which, codes, offsets and ids do not match")
+    if which.size and not 0 <= which.min() <= which.max() < len(mechanisms):
+        raise ArgumentError(f"which: must be indices of the {len(mechanisms)} mechanisms")
     if len(set(ids)) != len(ids):
         raise ArgumentError("ids: two series have the same identifier, so they would share their randomness")
     order = np.argsort(which, kind="stable")
@@ -118,11 +120,7 @@ def check(mechanism: Mechanism, codes: Codes, starts: NDArray[np.int64]) -> None
     """
     from reticent.redaction import kernels
 
-    if mechanism.epsilon is not None and mechanism.leakage() > mechanism.epsilon + TOLERANCE:
-        raise RefusedError(
-            f"epsilon: this mechanism leaks {mechanism.leakage():.6g} nats where {mechanism.epsilon:.6g} were asked, "
-            "so it releases nothing; use a sound one, or ask for what it keeps"
-        )
+    check_promise(mechanism)
     found = np.zeros((len(mechanism.chains), starts.size, 3), dtype=np.int64)
     for chain, counts in zip(mechanism.chains, found, strict=True):
         kernels.faults(codes, starts, mechanism.certain, chain.transitions, chain.laws, chain.phase, counts)
@@ -139,6 +137,15 @@ def check(mechanism: Mechanism, codes: Codes, starts: NDArray[np.int64]) -> None
         raise ArgumentError(
             f"states: {impossible} series hold records that have probability zero under the chain, so its guarantee "
             "would not hold; use a chain that allows them (for example a smoothed one)"
+        )
+
+
+def check_promise(mechanism: Mechanism) -> None:
+    """Refuse a mechanism whose exact leakage is above what was asked for."""
+    if mechanism.epsilon is not None and mechanism.leakage() > mechanism.epsilon + TOLERANCE:
+        raise RefusedError(
+            f"epsilon: this mechanism leaks {mechanism.leakage():.6g} nats where {mechanism.epsilon:.6g} were asked, "
+            "so it releases nothing; use a sound one, or ask for what it keeps"
         )
 
 

@@ -108,9 +108,9 @@ class Layout:
             self.size,
         )
         states = np.flatnonzero(live)
-        pairs = np.array([(x, y) for x in states for y in states if x != y])
+        pairs = np.array([(x, y) for x in states for y in states if x != y], dtype=np.int64).reshape(-1, 2)
         ratios = (logs[:, pairs[:, 0]] - logs[:, pairs[:, 1]]).ravel()
-        gradients = (slopes[:, pairs[:, 0]] - slopes[:, pairs[:, 1]]).reshape(ratios.size, -1)
+        gradients = (slopes[:, pairs[:, 0]] - slopes[:, pairs[:, 1]]).reshape(ratios.size, self.size)
         possible = (logs[:, pairs[:, 0]] > IMPOSSIBLE).ravel()
         return ratios[possible], gradients[possible], np.tile(pairs, (len(logs), 1))[possible]
 
@@ -198,7 +198,7 @@ def solve(
         method="SLSQP",
         options={"maxiter": 80, "ftol": 1e-10},
     )
-    if not np.isfinite(found.x).all() or cached(found.x)[0].min() < -1e-6:
+    if not np.isfinite(found.x).all() or cached(found.x)[0].min(initial=0.0) < -1e-6:
         return None
     variables, budget = parts(found.x)
     return Solution(tuple(np.clip(piece, 0.0, 1.0) for piece in variables), budget, float(cost @ found.x))

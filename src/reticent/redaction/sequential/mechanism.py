@@ -26,7 +26,7 @@ from reticent.redaction.leakage import (
     possible_ends,
     runs,
 )
-from reticent.redaction.policy import say_model, say_secrets
+from reticent.redaction.policy import GRID, say_model, say_secrets
 from reticent.redaction.release import masked, release_one
 from reticent.redaction.sequential.impute import fill
 from reticent.redaction.sequential.walks import LEFT, RIGHT, Walk
@@ -85,7 +85,10 @@ class SequentialRedaction:
             if walk.count and (walk.places.min() < 0 or walk.places.max() >= n or taken[walk.places].any()):
                 raise ArgumentError("walks: a walk leaves the series, enters a secret, or meets another walk")
             taken[walk.places] = True
-        for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", _in_order(walks))):
+            _check_law(walk, chain.size, gaps)
+        ordered = _in_order(walks)
+        _check_clusters(ordered, secrets)
+        for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", ordered)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "missing", gaps)
         object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
@@ -234,6 +237,34 @@ class SequentialRedaction:
 
     def __hash__(self) -> int:
         return hash((self.chain, self.n, self.private, self.missing, self.epsilon))
+
+
+def _check_law(walk: Walk, size: int, missing: Sequence[int]) -> None:
+    """Refuse a table that is no law of a first release, or not the one that is drawn (multiples of 2^-64)."""
+    release, present = walk.release, walk.present
+    if release.shape[1:] != (size, size) or not 1 <= len(release) <= walk.count + 1:
+        raise ArgumentError("walks: a table's shape does not match the states and the length of its walk")
+    if not ((release >= 0) & (release <= 1)).all() or (release * GRID != np.floor(release * GRID)).any():
+        raise ArgumentError("walks: release probabilities must lie between 0 and 1, and be multiples of 2^-64")
+    if not np.array_equal(present[1:], ~np.isin(walk.places, missing)) or release[~present[: len(release)]].any():
+        raise ArgumentError("walks: a record can be released if it is not missing, and only then")
+
+
+def _check_clusters(walks: Sequence[Walk], secrets: Sequence[Secret]) -> None:
+    """Refuse walks of which `leakages` would overlook one: they come in pairs around the secrets, and know the next."""
+    pairs = list(zip(walks[::2], walks[1::2], strict=False))
+    firsts, lasts = ({secret[end] for secret in secrets} for end in (0, 1))
+    if len(walks) % 2 or not all(
+        (left.direction, right.direction) == (LEFT, RIGHT) and left.start in firsts and right.start in lasts
+        for left, right in pairs
+    ):
+        raise ArgumentError("walks: they come in pairs, left of one secret and right of it or another")
+    if not all(any(left.start <= a and b <= right.start for left, right in pairs) for a, b in secrets):
+        raise ArgumentError("walks: a secret lies between none of their pairs")
+    for i, walk in enumerate(walks):
+        beyond = walks[:i] if walk.direction == LEFT else walks[i + 1 :]
+        if not walk.joined and any(other.count for other in beyond):
+            raise ArgumentError("walks: one must be joined if there is another beyond it")
 
 
 def _in_order(walks: Sequence[Walk]) -> tuple[Walk, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,8 +50,7 @@ class Columns:
     def __post_init__(self) -> None:
         if not self.value:
             raise ArgumentError("value: name at least one column to release")
-        names = self.all
-        twice = {name for name in names if names.count(name) > 1}
+        twice = {name for name, times in Counter(self.all).items() if times > 1}
         if twice:
             raise ArgumentError(f"columns: {', '.join(sorted(twice))} is named for two parts; give each column one")
 

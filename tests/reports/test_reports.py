@@ -46,7 +46,9 @@ def facts(values: tuple[str, ...] = ("value",), rows: int = 100, series: int = 1
 def switched(seeded: bool = False, window: int = 6, epsilon: float = 2.0, **released: Any) -> Certificate:
     asked = {"epsilon": epsilon, "delta": 0.0}
     mechanism = MallowsSwitch(window, epsilon, delta=0.0).to_dict()
-    return Certificate.issue("switch", {"asked": asked, "mechanism": mechanism}, facts(**released), seeded)
+    return Certificate.issue(
+        "switch", {"asked": asked, "mechanism": mechanism, "cuts": None}, facts(**released), seeded
+    )
 
 
 def quantized(*parts: LocalQuantization, **released: Any) -> Certificate:
@@ -289,7 +291,7 @@ def test_a_design_of_another_kind_is_drawn_without_its_probabilities() -> None:
 def test_every_switch(name: str) -> None:
     kind = MECHANISMS[name]
     switch = kind(window=4, log_ratio=1.0) if name == "sta" else kind(window=4, epsilon=2.0)
-    parameters = {"asked": {"epsilon": 99.0, "delta": 0.999}, "mechanism": switch.to_dict()}
+    parameters = {"asked": {"epsilon": 99.0, "delta": 0.999}, "mechanism": switch.to_dict(), "cuts": None}
     page = check(public_report(Certificate.issue("switch", parameters, facts(), False)))
     assert page.names().count("figure") == 2
     assert switch.describe() in page.text
@@ -385,7 +387,7 @@ def test_the_input_does_not_show(tmp_path: Path) -> None:
     assert canary in check(private).text  # the test can fail
     chain = MarkovChain.binary(0.1, 0.2, states=("no", "yes"))
     out = tmp_path / "two.csv"
-    tables.redact(source, time="t", value="w", private="100/103", epsilon=1.0, model=chain, output=out)
+    tables.redact(source, time="t", value="w", private="100/103", epsilon=1.0, model=chain, output=out, dataset="w")
     public = check((tmp_path / "two.csv.report.html").read_text()).text
     for word in (canary, dropped, "kanari", str(tmp_path)):
         assert word not in public

@@ -150,7 +150,7 @@ def test_repeated_readings_and_rows_without_a_group_are_refused(meters: pd.DataF
         rt.tables.aggregate(pd.concat([meters, meters.iloc[:3]]), query="mean", **COMMON)
     holes = meters.copy()
     holes.loc[holes.index[:2], "street"] = None
-    with pytest.raises(InputError, match="have no street"):
+    with pytest.raises(InputError, match="column street: 2 of"):
         rt.tables.aggregate(holes, query="mean", **COMMON)
 
 
@@ -167,3 +167,41 @@ def test_cuts_keep_each_month_to_itself_and_the_guarantee_says_so() -> None:
     assert "two sides of a public cut" in release.certificate.claims["guarantee"]["limits"]
     with pytest.raises(ArgumentError, match="cuts: must be one of"):
         rt.tables.switch(frame, time="ts", value="v", window=24, epsilon=1.0, cuts="hour")
+
+
+def test_groups_and_individuals_are_named_as_in_the_input(tmp_path: Path) -> None:
+    """01067 is a postal code, and no number: nor in the file of the roster."""
+    homes = [(code, f"{code}{home:03d}") for code in ("01067", "1067") for home in range(3)]
+    rows = "".join(f"{code},{home},2024-01-0{day},{day}.5\n" for code, home in homes for day in (1, 2))
+    (tmp_path / "in.csv").write_text("zip,home,ts,kwh\n" + rows)
+    (tmp_path / "roster.csv").write_text("home,zip\n" + "".join(f"{home},{code}\n" for code, home in homes))
+    options: dict[str, Any] = {**COMMON, "over": "zip", "at_least": 3, "output": tmp_path / "out.csv", "ledger": False}
+    for roster in (None, tmp_path / "roster.csv"):
+        options |= {"roster": roster, "overwrite": True}
+        done = rt.tables.aggregate(tmp_path / "in.csv", query="mean", **options)
+        assert {line.split(",")[0].strip('"') for line in (tmp_path / "out.csv").read_text().splitlines()[1:]} == {
+            "01067",
+            "1067",
+        }
+        assert done.certificate.parameters["groups"] == [[3, 2]]
+    (tmp_path / "roster.csv").write_text("home,zip\n" + "".join(f"{home},{code}\n" for code, home in homes) + ",1067\n")
+    with pytest.raises(InputError, match=r"roster: 1 rows of roster\.csv lack"):
+        rt.tables.aggregate(tmp_path / "in.csv", query="mean", **options)
+
+
+def test_nobody_is_in_two_groups(meters: pd.DataFrame) -> None:
+    """Else an individual would move several aggregates of one window, each through as many outputs as are allowed."""
+    twice = meters.assign(home=meters["home"].replace({"B0": "A0"}))
+    with pytest.raises(InputError, match="over: 1 individuals are in more than one group"):
+        rt.tables.aggregate(twice, query="mean", **COMMON)
+    small = meters.assign(home=meters["home"].replace({"C0": "A0"}))
+    assert len(rt.tables.aggregate(small, query="mean", **COMMON).table) == 2 * 96, "C is not published"
+
+
+def test_windows_of_numbers_that_no_float_holds() -> None:
+    for first in (1_700_000_000_000_000_000, -1_700_000_000_000_000_000):
+        ticks = first + 100 * np.arange(8)
+        frame = pd.DataFrame({"home": np.repeat(["a", "b"], 8), "ts": np.tile(ticks, 2), "kwh": 1.0})
+        options = {**COMMON, "over": (), "at_least": 1, "per": "400", "every": "100"}
+        release = rt.tables.aggregate(frame, query="sum", **options)
+        assert release.table["ts"].tolist() == [first, first + 400]

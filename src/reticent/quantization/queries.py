@@ -225,7 +225,7 @@ class AggregateQuantization:
     def assumptions(self) -> str:
         """What the count of outputs takes as given, in words."""
         given = [
-            "the roster of each group is public and fixed beforehand",
+            "the periods and the roster of each group are public and fixed beforehand",
             "no individual is in two groups of one period",
         ]
         if self.participation == "public" and self.fill is None:
@@ -235,6 +235,8 @@ class AggregateQuantization:
         if self.outside == "error" and self.query != "count":
             what = "every reading" if isinstance(self.query, str) else "every answer"
             given.append(f"{what} lies in [{text(self.low)}, {text(self.high)}]")
+        if self.off_grid == "error" and isinstance(self.query, str) and self.query != "count":
+            given.append(f"every reading is a multiple of {text(self.grid.resolution)}")
         return ", ".join(given[:-1]) + " and " + given[-1]
 
     # --- release -----------------------------------------------------------------------------------------------------

@@ -116,12 +116,11 @@ def values_of(column: pa.ChunkedArray, name: str) -> NDArray[Any]:
 
 
 def individual_codes(table: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
-    """One integer an individual; a row without one (a window in which nobody has data) is nobody's."""
+    """One integer an individual."""
     codes = np.zeros(table.num_rows, dtype=np.int64)
     for name in names:
         encoded = table[name].combine_chunks().dictionary_encode()
-        part = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), dtype=np.int64)
-        codes = codes * (len(encoded.dictionary) + 1) + part
+        codes = codes * len(encoded.dictionary) + np.asarray(encoded.indices, dtype=np.int64)
     return codes
 
 
@@ -142,23 +141,19 @@ def grouped(
     Raises
     ------
     ArgumentError, InputError
-        No identifiers, a roster without the columns, individuals that are not in it, no group that is large enough.
+        No identifiers, a roster without the columns, individuals that are not in it or in two groups, no group that is
+        large enough.
     """
     columns = records.columns
     con = records.con
     if not columns.id:
         raise ArgumentError("id: name the column of the individuals; an aggregate protects each of them")
-    if set(over) & {*columns.id, columns.time, *columns.value}:
-        raise ArgumentError("over: must be other columns than those of individuals, time and value")
-    absent = " OR ".join(f"{quoted(name)} IS NULL" for name in over)
-    if over and con.sql(f"SELECT count(*) FROM {records.view} WHERE {absent}").fetchall()[0][0]:
-        raise InputError(f"over: some rows have no {' or '.join(over)}; each row needs its group")
     keys, people = quoted_list(over), quoted_list(columns.id)
     both = ", ".join(filter(None, (keys, people)))
     if roster is None:
         con.execute(f"CREATE TABLE roster AS SELECT DISTINCT {both} FROM {records.view}")
     else:
-        _read_roster(records, roster, both)
+        _read_roster(records, roster, (*over, *columns.id))
     again = f"SELECT {both}, {quoted(columns.time)} FROM {records.view} GROUP BY ALL HAVING count(*) > 1"
     repeated = con.sql(f"SELECT count(*) FROM ({again})").fetchall()[0][0]
     if repeated:
@@ -170,8 +165,14 @@ def grouped(
     con.execute(f"CREATE TABLE sizes AS FROM ({size} {by}) WHERE {quoted(MEMBERS)} >= {at_least}")
     if not con.sql("SELECT count(*) FROM sizes").fetchall()[0][0]:
         raise InputError(f"at-least: no group has {at_least} individuals or more")
-    start = _window_start(records, window)
     join = f"JOIN sizes USING ({keys})" if keys else "CROSS JOIN sizes"
+    again = f"SELECT {people} FROM roster {join} GROUP BY ALL HAVING count(*) > 1"
+    if twice := con.sql(f"SELECT count(*) FROM ({again})").fetchall()[0][0]:
+        raise InputError(
+            f"over: {twice} individuals are in more than one group, and would be in several aggregates of one window; "
+            "give each individual one group, and an identifier of its own"
+        )
+    start = _window_start(records, window)
     con.execute(f"CREATE VIEW windowed AS SELECT *, {start} AS {quoted(WINDOW)} FROM {records.view} {join}")
     view = "windowed"
     if complete:
@@ -221,8 +222,8 @@ def _ticks(time: str, whole: bool) -> str:
 
 
 def _window_start(records: Records, window: Grid) -> str:
-    ticks = _ticks(quoted(records.columns.time), records.time_is_whole)
-    return _stamp(records, f"(CAST(floor(({ticks}) / {window.step}.0) AS BIGINT) * {window.step})")
+    ticks, step = _ticks(quoted(records.columns.time), records.time_is_whole), window.step
+    return _stamp(records, f"({ticks} - ({ticks} % {step} + {step}) % {step})")  # floats do not hold such numbers
 
 
 def _stamp(records: Records, ticks: str) -> str:
@@ -234,19 +235,28 @@ def _stamp(records: Records, ticks: str) -> str:
     return f"(make_timestamp({ticks}){zoned})" if zoned else f"make_timestamp({ticks})"
 
 
-def _read_roster(records: Records, path: Path, both: str) -> None:
-    """A public list of the individuals of each group."""
+def _read_roster(records: Records, path: Path, names: tuple[str, ...]) -> None:
+    """A public list of the individuals of each group, in the types of the input: as text 007 and 7 are two."""
     import duckdb
 
-    con = records.con
+    con, both = records.con, quoted_list(names)
     source = (
-        f"read_parquet({text(str(path))})" if path.suffix in (".parquet", ".pq") else f"read_csv({text(str(path))})"
+        f"read_parquet({text(str(path))}, hive_partitioning = false)"
+        if path.suffix in (".parquet", ".pq")
+        else f"read_csv({text(str(path))}, header = true, all_varchar = true)"
     )
+    typed = ", ".join(f"TRY_CAST({quoted(name)} AS {records.types[name]}) AS {quoted(name)}" for name in names)
+    absent = " OR ".join(f"{quoted(name)} IS NULL" for name in names)
     try:
-        con.execute(f"CREATE TABLE roster AS SELECT DISTINCT {both} FROM {source}")
+        con.execute(f"CREATE TABLE roster AS SELECT DISTINCT {typed} FROM {source}")
+        wrong = con.sql(f"SELECT count(*) FROM roster WHERE {absent}").fetchall()[0][0]
         known = con.sql(f"SELECT count(*) FROM (SELECT DISTINCT {both} FROM {records.view} EXCEPT FROM roster)")
         strangers = known.fetchall()[0][0]
     except duckdb.Error:
         raise InputError(f"roster: {path.name} cannot be read, or lacks one of the columns {both}") from None
+    if wrong:
+        raise InputError(
+            f"roster: {wrong} rows of {path.name} lack one of the columns {both}, or hold what the input's cannot"
+        )
     if strangers:
         raise InputError(f"roster: {strangers} individuals of the input are not in their group of {path.name}")

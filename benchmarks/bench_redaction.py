@@ -55,7 +55,7 @@ def analysis() -> None:
 def designs() -> None:
     """Each design from scratch: a new budget (or length) each time, so that nothing is remembered."""
     slow, fast, even = (rt.MarkovChain.binary(*rates) for rates in ((0.001, 0.002), (0.02, 0.2), (0.001, 0.001)))
-    wide = rt.MarkovChain.binary(0.002, 0.045)
+    wide = rt.MarkovChain.binary(0.002, 0.038)
     print(f"|R_M| = {regions(wide, 1000, 0, 1.0).count('M')} in what follows")
     budget, length = iter(np.linspace(1, 1.001, 1000)), iter(range(2001, 2999, 2))
     for what, limit, design in (

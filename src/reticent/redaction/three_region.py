@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from reticent.redaction.nearby import as_present, one_by_one
 from reticent.redaction.policy import RedactionPolicy, mean_laws
 
 SPLITS = 17  # shares of ε for the left side that are tried
+THRESHOLDS = 3  # lower thresholds of influence that are tried
 
 
 def three_region(
@@ -48,8 +49,9 @@ def three_region(
         Nats.
     variant : {"calibrated", "published"}
         ``"calibrated"`` (derived here): on each side a start of the middle region and a start of full release, and the
-        largest release probability in between for which the *exact* leakage is at most ε; the best over the starts and
-        over the split of ε between the sides. For several secrets, each record takes the strictest of their rules
+        largest release probability in between, for values whose influence is within that side's budget (or a lower
+        threshold), for which the *exact* leakage is at most ε; the best over the starts, over the thresholds and over
+        the split of ε between the sides. For several secrets, each record takes the strictest of their rules
         (withholding more never leaks more). ``"published"``: the paper's Eqs. 1 and 2, r = exp(-ε_side/|R_M|). It is
         not ε-private in general (erratum 1): its `leakage` and `guarantee` say what is true, and it releases nothing
         where that is above ε.
@@ -134,8 +136,19 @@ def best_share(sides: Sequence[Side], epsilon: float) -> float:
         return 0.0 if left.count == 0 else 1.0
     return max(
         np.linspace(0, 1, SPLITS).tolist(),
-        key=lambda share: left.best(share * epsilon)[0] + right.best(epsilon - share * epsilon)[0],
+        key=lambda share: left.best(share * epsilon).gain + right.best(epsilon - share * epsilon).gain,
     )
+
+
+class Rule(NamedTuple):
+    """Expected releases, starts of the middle and of full release, release probability in the middle, and up to which
+    influence a value is released there."""
+
+    gain: float
+    begin: int
+    end: int
+    release: float
+    threshold: float
 
 
 class Side:
@@ -162,43 +175,56 @@ class Side:
         )
         self.rest = np.append(np.cumsum(self.weights.sum(axis=1)[::-1])[::-1], 0.0)
         self.scratch = np.ones((n, chains[0].size))
-        self.found: dict[float, tuple[float, int, int, float]] = {}
+        self.found: dict[float, Rule] = {}
 
     def steps(self, chain: MarkovChain) -> Floats:
         """One-step laws away from the secret."""
         return chain.backs if self.direction < 0 else chain.transitions
 
-    def allowed(self, budget: float) -> Bools:
-        """Values whose influence is within the budget, shape (count + 1, s)."""
-        return (self.influence <= budget) & self.present[:, None]
+    def allowed(self, threshold: float) -> Bools:
+        """Values whose influence is within the threshold, shape (count + 1, s)."""
+        return (self.influence <= threshold) & self.present[:, None]
 
-    def best(self, budget: float) -> tuple[float, int, int, float]:
-        """(expected releases, start of the middle, start of full release, release probability) within `budget`."""
+    def best(self, budget: float) -> Rule:
+        """The rule that releases the most within `budget`."""
         if budget not in self.found:
-            self.found[budget] = self._search(budget)
+            never = self.count + 1
+            best = Rule(0.0, never, never, 0.0, budget)
+            for threshold in self._thresholds(budget):
+                best = self._search(budget, threshold, best)
+            self.found[budget] = best
         return self.found[budget]
 
-    def _search(self, budget: float) -> tuple[float, int, int, float]:
+    def _thresholds(self, budget: float) -> list[float]:
+        """The budget, then lower ones, each of which leaves one more of the telling values out.
+
+        A value that has just come within the budget can cost the others more than it gives.
+        """
+        telling = np.sort(self.influence, axis=1)[:, 1:]
+        levels = np.unique(telling[(telling > 0) & (telling <= budget)])[::-1]
+        return [budget, *np.nextafter(levels[:THRESHOLDS], 0.0).tolist()]
+
+    def _search(self, budget: float, threshold: float, best: Rule) -> Rule:
+        """The best rule with this threshold, if it is better than `best`."""
         never = self.count + 1
-        best = (0.0, never, never, 0.0)
-        allowed = self.allowed(budget)
+        allowed = self.allowed(threshold)
         safe = (self.influence <= budget).all(axis=1)
         first_any = int(np.argmax(allowed.any(axis=1))) if allowed.any() else never
         first_safe = int(np.argmax(safe)) if safe.any() else never
         gains = np.append(np.cumsum((self.weights * allowed).sum(axis=1)[::-1])[::-1], 0.0)
         idle = 0
         for end in [*range(first_safe, never), never]:
-            before = best[0]
+            before = best.gain
             for begin in _starts(first_any, end):
                 middle = gains[begin] - gains[end] if begin < end else 0.0
-                if self.rest[end] + middle <= best[0]:
+                if self.rest[end] + middle <= best.gain:
                     continue
-                least = max(0.0, (best[0] - self.rest[end]) / middle) if middle else 0.0  # what would beat the best
+                least = max(0.0, (best.gain - self.rest[end]) / middle) if middle else 0.0  # what would beat the best
                 release = self._release(allowed, begin, end, budget, least)
-                if self.rest[end] + release * middle > best[0] and release >= 0:
-                    best = (self.rest[end] + release * middle, begin, end, release)
-            idle = 0 if best[0] > before else idle + 1
-            if idle > 3 or (end < never and self.rest[end] + gains[first_any] - gains[end] <= best[0]):
+                if self.rest[end] + release * middle > best.gain and release >= 0:
+                    best = Rule(self.rest[end] + release * middle, begin, end, release, threshold)
+            idle = 0 if best.gain > before else idle + 1
+            if idle > 3 or (end < never and self.rest[end] + gains[first_any] - gains[end] <= best.gain):
                 break
         return best
 
@@ -226,10 +252,10 @@ class Side:
 
     def write(self, r: Floats, budget: float) -> None:
         """Put the best rule within `budget` into `r`."""
-        _, begin, end, release = self.best(budget)
+        _, begin, end, release, threshold = self.best(budget)
         distances = np.arange(1, self.count + 1)
         places = self.start + self.direction * distances
-        some = self.allowed(budget)[1:] & (distances >= begin)[:, None]
+        some = self.allowed(threshold)[1:] & (distances >= begin)[:, None]
         r[places] = np.where(some, 1.0 - release, 1.0)
         r[places[(distances >= end) & self.present[1:]]] = 0.0
 

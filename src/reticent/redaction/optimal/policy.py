@@ -214,8 +214,7 @@ def _first_thresholds(side: Side, budget: float, width: int) -> tuple[int, ...]:
     above = side.influence > budget
     last = np.where(above.any(axis=0), side.count - np.argmax(above[::-1], axis=0), 0)
     first = last + 1
-    _, _, end, _ = side.best(budget)
-    first[np.argmax(first)] = max(int(end), int(first.max()))
+    first[np.argmax(first)] = max(side.best(budget).end, int(first.max()))
     top = min(int(first.max()), never)
     return tuple(int(min(never, max(one, top - width))) for one in first)
 

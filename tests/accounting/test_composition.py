@@ -40,7 +40,6 @@ def test_two_policies_leak_what_enumeration_says(n: int, secret: tuple[int, int]
     assert composed.epsilon >= truth * (1 - 1e-12) or math.isinf(truth)
 
 
-@pytest.mark.slow
 def test_two_policies_on_six_records() -> None:
     chain, one = _random_policy(5, 6, (2, 3))
     other = RedactionPolicy(chain, _random_policy(6, 6, (2, 3))[1].probabilities, (2, 3))

@@ -148,6 +148,7 @@ def test_redactions_are_charged_by_what_they_leak_together(tmp_path: Path, ledge
     common: dict[str, Any] = {
         "private": "2024-01-01 20:00/2024-01-01 21:00",
         "model": rt.MarkovChain.binary(0.1, 0.3),
+        "mechanism": "quilt",
         "ledger": ledger,
         **COLUMNS,
     }
@@ -172,6 +173,38 @@ def test_quantise_then_switch_is_one_pipeline(data: Path, ledger: Ledger) -> Non
     rt.tables.quantize(data, output=data.with_name("also.csv"), dataset="x", **common)
     with pytest.raises(RefusedError, match="shows the order of the values"):
         switch(data, data.with_name("and.csv"), ledger, dataset="x")
+
+
+def test_redact_then_quantise_keeps_the_redaction_s_account(tmp_path: Path, ledger: Ledger) -> None:
+    table = frame(meters=3)
+    table["kwh"] = (table["kwh"] > 4).astype(int)
+    table.iloc[50:].to_csv(tmp_path / "in.csv", index=False)  # series of unequal lengths
+    common: dict[str, Any] = {
+        "private": "2024-01-01 20:00/2024-01-01 21:00",
+        "model": rt.MarkovChain.binary(0.1, 0.3),
+        "mechanism": "quilt",
+        "ledger": ledger,
+        **COLUMNS,
+    }
+    rt.tables.redact(tmp_path / "in.csv", epsilon=1.0, output=tmp_path / "step.csv", internal=True, **common)
+    coarse: dict[str, Any] = {"low": 0, "high": 1, "outputs": 2, "ledger": ledger, **COLUMNS}
+    release = rt.tables.quantize(tmp_path / "step.csv", output=tmp_path / "out.csv", **coarse)
+    (spending,) = release.charge.spent
+    assert spending.spent.kind == "pufferfish"
+    assert 0 < spending.spent.epsilon <= 1
+    again = rt.tables.redact(tmp_path / "in.csv", epsilon=1.0, output=tmp_path / "other.csv", **common)
+    assert again.charge.again == again.certificate.released["series"]
+    part = tmp_path / "step.csv"
+    part.write_text("\n".join(part.read_text().splitlines()[:-1]) + "\n")
+    with pytest.raises(RefusedError):
+        rt.tables.quantize(part, output=tmp_path / "out2.csv", **coarse)
+
+
+def test_a_request_names_its_input(data: Path, ledger: Ledger) -> None:
+    switch(data, data.with_name("a.csv"), ledger, request="r")
+    frame(meters=2).to_csv(data.with_name("other.csv"), index=False)
+    with pytest.raises(RefusedError, match="name of its own"):
+        switch(data.with_name("other.csv"), data.with_name("b.csv"), ledger, request="r")
 
 
 def test_aggregates_are_charged_to_their_individuals(data: Path, ledger: Ledger) -> None:

@@ -15,7 +15,8 @@ from typing import NamedTuple, Self
 from reticent.accounting.books import Book, Posting, Spending, largest
 from reticent.accounting.budgets import Budget
 from reticent.accounting.chain import Body, Chain
-from reticent.accounting.events import Event, Redaction, Step, describe
+from reticent.accounting.coverage import Coverage
+from reticent.accounting.events import Event, Redaction, describe
 from reticent.accounting.fingerprints import home
 from reticent.errors import ArgumentError, LedgerError, RefusedError
 from reticent.quantization.exact import Number
@@ -103,7 +104,7 @@ class Ledger:
         self._books: dict[str, Book] = {}
         self._requests: dict[str, _Answer] = {}
         self._released: set[str] = set()
-        self._steps: dict[str, tuple[Step, ...]] = {}
+        self._steps: dict[str, Body] = {}
         self._coverages: dict[str, int] = {}
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._own: tuple[Body, Posting] | None = None
@@ -190,7 +191,7 @@ class Ledger:
             The ledger is not as it was left, or cannot be written.
         """
         name = request if request is not None else _once(event)
-        digest, coverage = event.digest, event.coverage
+        digest = event.digest
         with self._lock:
             try:
                 with self._chain.writing(self._take) as append:
@@ -203,7 +204,7 @@ class Ledger:
                     book = self._books.get(event.dataset) or Book()
                     posting = _prepared(book, event)
                     spent = _checked(event, book, posting)
-                    place = self._coverages.get(coverage.digest)
+                    named, data = self._named(event.coverage)
                     body = {
                         "entry": "charge",
                         "at": _now(),
@@ -212,14 +213,10 @@ class Ledger:
                         "job": job,
                         "event": event.to_dict(),
                         "digest": digest,
-                        "coverage": {
-                            "id": self._chain.count if place is None else place,
-                            "digest": coverage.digest,
-                            "series": coverage.series.size,
-                        },
+                        "coverage": named,
                         "released": released,
                     }
-                    entry = append(body, coverage.to_bytes() if place is None else None)
+                    entry = append(body, data)
                     self._own = body, posting
                 self._catch_up()
             finally:
@@ -228,7 +225,23 @@ class Ledger:
 
     def note_step(self, event: Event, released: str) -> None:
         """A file that stays in the house, as a step of a pipeline: nothing is spent, its hash is remembered."""
-        self._append({"entry": "step", "dataset": event.dataset, "event": event.to_dict(), "released": released})
+        with self._lock:
+            with self._chain.writing(self._take) as append:
+                self._catch_up()
+                named, data = self._named(event.coverage)
+                body = {"dataset": event.dataset, "event": event.to_dict(), "coverage": named, "released": released}
+                append({"entry": "step", "at": _now(), **body}, data)
+            self._catch_up()
+
+    def _named(self, coverage: Coverage) -> tuple[Body, bytes | None]:
+        """How an entry names a coverage, and its bytes if it is a new one."""
+        place = self._coverages.get(coverage.digest)
+        named = {
+            "id": self._chain.count if place is None else place,
+            "digest": coverage.digest,
+            "series": coverage.series.size,
+        }
+        return named, coverage.to_bytes() if place is None else None
 
     def reset(self, dataset: str = "", *, reason: str) -> None:
         """Forget what was spent on a data set; this act, and all before it, stay in the history."""
@@ -259,11 +272,12 @@ class Ledger:
             raise RefusedError(_OTHER)
         return None if known is None else known.again(request)
 
-    def step(self, released: str) -> tuple[Step, ...] | None:
-        """Steps of the pipeline that made a file which stayed in the house."""
+    def step(self, released: str) -> Event | None:
+        """What made a file which stayed in the house."""
         with self._lock:
             self._refresh()
-            return self._steps.get(released)
+            body = self._steps.get(released)
+            return None if body is None else self._event(body)
 
     @property
     def has_steps(self) -> bool:
@@ -358,7 +372,8 @@ class Ledger:
             case "reset":
                 self._book(body).reset()
             case "step":
-                self._steps[body["released"]] = tuple(body["event"]["steps"])
+                self._steps[body["released"]] = body
+                self._coverages.setdefault(body["coverage"]["digest"], body["coverage"]["id"])
             case "charge":
                 self._post(number, body)
             case "ledger":
@@ -368,15 +383,15 @@ class Ledger:
 
     def _post(self, number: int, body: Body, posting: Posting | None = None) -> None:
         book, named = self._book(body), body["coverage"]
-        if posting is None:
-            coverage = self._load(named["id"], named["digest"])
-            posting = book.prepare(Event.from_dict(body["event"], coverage))
-        book.post(posting)
+        book.post(book.prepare(self._event(body)) if posting is None else posting)
         self._coverages.setdefault(named["digest"], named["id"])
         if body["released"] is not None:
             self._released.add(body["released"])
         if body["request"] is not None:
             self._requests[body["request"]] = _Answer(number, body["digest"], body["job"], body["released"])
+
+    def _event(self, body: Body) -> Event:
+        return Event.from_dict(body["event"], self._load(body["coverage"]["id"], body["coverage"]["digest"]))
 
     def _book(self, body: Body) -> Book:
         return self._books.setdefault(body["dataset"], Book())

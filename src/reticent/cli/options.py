@@ -52,6 +52,9 @@ DATASET = Annotated[str, typer.Option("--dataset", help="Name of the data; equal
 REQUEST = Annotated[
     str | None, typer.Option("--request", help="A name for this request: made again, it gives the same file.")
 ]
+INTERNAL = Annotated[
+    bool, typer.Option("--internal", help="OUT stays in the house, as a first step; it is not charged.")
+]
 SIGN = Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Key to sign the certificate with.")]
 
 DEFAULT_MEMORY = "256MB"

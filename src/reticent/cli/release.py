@@ -243,9 +243,7 @@ def quantize(
     dataset: opt.DATASET = "",
     request: opt.REQUEST = None,
     sign: opt.SIGN = None,
-    internal: Annotated[
-        bool, typer.Option("--internal", help="OUT stays in the house, as a first step; it is not charged.")
-    ] = False,
+    internal: opt.INTERNAL = False,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = opt.DEFAULT_MEMORY,
     duplicates: opt.DUPLICATES = "error",
@@ -355,6 +353,7 @@ def redact(
     dataset: opt.DATASET = "",
     request: opt.REQUEST = None,
     sign: opt.SIGN = None,
+    internal: opt.INTERNAL = False,
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = opt.DEFAULT_MEMORY,
@@ -400,6 +399,7 @@ def redact(
             duplicates=duplicates,
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
+            internal=internal,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)

@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.accounting.answers import RELEASED, Answers
 from reticent.accounting.coverage import Coverage, CoverageBuilder
-from reticent.accounting.events import Event, Step, canonical, step_of_release
+from reticent.accounting.events import Event, canonical, step_of_release
 from reticent.accounting.ledger import Charge, Ledger
 from reticent.errors import ArgumentError, RefusedError
 from reticent.tables.aggregating import AggregateVerb
@@ -64,11 +64,17 @@ class Account:
             return None
         return self.ledger.answer(self.request, job)
 
-    def earlier(self, table: Any) -> tuple[Step, ...]:
-        """The steps that made the input, where it is a file that stayed in the house."""
-        if self.ledger is None or not isinstance(table, str | Path) or not self.ledger.has_steps:
-            return ()
-        return self.ledger.step(file_hash(Path(table))) or ()
+    def identified(self, job: str, table: Any) -> str:
+        """What was asked for, and of which file: a request that names another one asks for something else."""
+        if self.request is None or not isinstance(table, str | Path) or not Path(table).is_file():
+            return job
+        return f"{job} of {file_hash(Path(table))}"
+
+    def earlier(self, table: Any) -> Event | None:
+        """The step that made the input, where it is a file that stayed in the house."""
+        if self.ledger is None or not isinstance(table, str | Path) or not Path(table).is_file():
+            return None
+        return self.ledger.step(file_hash(Path(table))) if self.ledger.has_steps else None
 
     def charged(self, sha256: str) -> bool:
         """Whether a staged file was charged by a run that was then interrupted."""
@@ -145,8 +151,8 @@ class Work:
     columns : tuple of str
         Value columns.
     coverage : Coverage
-    before : tuple of Step
-        Of the pipeline that made the input.
+    before : Event, optional
+        The step of a pipeline that made the input.
     job : str
     """
 
@@ -154,7 +160,7 @@ class Work:
     parameters: Mapping[str, Any]
     columns: tuple[str, ...]
     coverage: Coverage
-    before: tuple[Step, ...] = ()
+    before: Event | None = None
     job: str = ""
 
     @property
@@ -165,14 +171,31 @@ class Work:
     def event(self, dataset: str) -> Event:
         """What is charged."""
         return Event.of(
-            *self.before,
+            *(() if self.before is None else self.before.steps),
             step_of_release(self.action, self.parameters),
             dataset=dataset,
             columns=self.columns,
-            coverage=self.coverage,
+            coverage=self._covered(),
             cuts=self.parameters.get("cuts") is not None,
             stream=self.parameters.get("continued", {}).get("stream", ""),
         )
+
+    def _covered(self) -> Coverage:
+        """Of a redaction that came first, which mechanism released each series too.
+
+        Raises
+        ------
+        RefusedError
+            If this step was of other records than the redaction.
+        """
+        if self.before is None or not any("redact" in step for step in self.before.steps):
+            return self.coverage
+        if not self.before.coverage.same_records(self.coverage):
+            raise RefusedError(
+                "ledger: a pipeline has a joint claim only where each step is of the same records; give the whole "
+                "redacted file to the next step"
+            )
+        return self.before.coverage
 
 
 def job_text(action: str, asked: Mapping[str, Any]) -> str:

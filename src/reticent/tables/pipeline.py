@@ -7,14 +7,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from reticent.accounting.coverage import Coverage
-from reticent.accounting.events import Step
+from reticent.accounting.events import Event
 from reticent.accounting.ledger import Charge
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError
@@ -26,7 +27,7 @@ from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
 from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
-from reticent.tables.staging import Outputs, seal, staged
+from reticent.tables.staging import Outputs, complete, seal, staged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,6 +171,7 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
     RefusedError
         The exact guarantee is not what was asked for: nothing is left behind.
     """
+    job = replace(job, text=job.account.identified(job.text, job.table))
     known = job.account.answered(job.text)
     before = job.account.earlier(job.table)
     if job.output is None:
@@ -206,14 +208,10 @@ def _staged(job: Job, output: Path) -> AbstractContextManager[Path]:
 def _again(job: Job, output: Path, known: Charge) -> Release:
     """The files that the request was answered with, at no further charge and without a draw."""
     outputs = Outputs(output)
-    there = output.is_file() and file_hash(output) == known.released
-    if not there:
-        try:
-            with _staged(job, output) as folder:
-                job.account.hand_out(known, parts(outputs, folder))
-        except ArgumentError:  # an interrupted run has just been completed
-            if not (output.is_file() and file_hash(output) == known.released):
-                raise
+    complete(output, lambda path: job.account.charged(file_hash(path)))
+    if not (output.is_file() and file_hash(output) == known.released):
+        with _staged(job, output) as folder:
+            job.account.hand_out(known, parts(outputs, folder))
     return Release(None, Certificate.read(outputs.certificate), outputs, (), known)
 
 
@@ -222,15 +220,14 @@ def _issue(job: Job, verb: Verb, facts: dict[str, Any]) -> Certificate:
     return certificate if job.sign is None else certificate.signed(job.sign)
 
 
-def _work(job: Job, verb: Verb, coverage: Coverage, before: tuple[Step, ...]) -> Work:
+def _work(job: Job, verb: Verb, coverage: Coverage, before: Event | None) -> Work:
     return Work(verb.action, verb.parameters(), verb.records.columns.value, coverage, before, job.text)
 
 
-def _to_files(
-    job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path, before: tuple[Step, ...]
-) -> Release:
-    from reticent.reports import private_report, public_report
+def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path, before: Event | None) -> Release:
+    from reticent.reports import private_report, public_report, warm_up
 
+    Thread(target=warm_up).start()
     path = folder / outputs.released.name
     format = format_of_name(outputs.released, records.format)
     writer: Writer | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -18,6 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+_UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])  # typer names its kinds only
 
 
 def _version(asked: bool) -> None:
@@ -54,7 +57,13 @@ def main() -> None:
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     try:
-        app(args=[each for each in arguments if each != "--debug"])
+        code = app(args=[each for each in arguments if each != "--debug"], standalone_mode=not arguments)
+    except _UsageError as error:  # which the parser would tell in a box of many lines
+        context, message = getattr(error, "ctx", None), str(getattr(error, "message", "")).rstrip(".")
+        if message:
+            message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+            typer.echo(f"reticent: {message} (see {context.command_path if context else 'reticent'} -h)", err=True)
+        raise SystemExit(2) from None
     except (ReticentError, OSError, MemoryError) as error:
         if debug:
             raise
@@ -70,3 +79,4 @@ def main() -> None:
             f"reticent: an unexpected {type(error).__name__}; nothing was released (--debug shows where)", err=True
         )
         raise SystemExit(1) from None
+    raise SystemExit(code if isinstance(code, int) else 0)

@@ -54,6 +54,9 @@ def open_csv(
         encoding = codecs.lookup(reading.encoding).name
     except LookupError:
         raise ArgumentError(f"encoding: {reading.encoding} is not known; try utf-8, latin-1 or cp1252") from None
+    for name, mark in (("delimiter", reading.delimiter), ("decimal", reading.decimal)):
+        if mark is not None and (len(mark) != 1 or mark in '"\r\n'):
+            raise ArgumentError(f"{name}: must be a single character, and no quote or line end")
     lines = first_lines(path, format, encoding)
     blank = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
     lines = lines[blank:]

@@ -383,3 +383,14 @@ def test_a_stated_sensitivity_may_be_larger() -> None:
     stated = AggregateQuantization("mean", 5, 0, 10, bits=1, resolution=1)
     assert stated.plan(FOUR).quantizer.levels == 2
     assert stated.plan(Roster(100)).quantizer.levels == 2
+
+
+@pytest.mark.parametrize("query", ["max", "mean"])
+def test_shares_of_a_total_beyond_machine_integers(query: str) -> None:
+    """A thousand equal contributions of 10^15 units: none has more than 15 % of their total."""
+    mechanism = AggregateQuantization(query, low=0, high=10**15, outputs=3, resolution=1, rule="1/15")
+    equal = np.full(1000, 10**15)
+    assert mechanism.encode(equal, Roster(1000))[0] >= 0
+    assert mechanism.encode(np.where(np.arange(1000) < 6, equal, 0), Roster(1000))[0] == -1
+    with pytest.raises(ArgumentError, match="too many units"):
+        mechanism.encode(np.full(10_000, 10**15), Roster(10_000))

@@ -14,7 +14,7 @@ from reticent.errors import ArgumentError, RefusedError
 from reticent.quantization.exact import MAX_LEVELS, thresholds
 from reticent.quantization.quantizers import LinearQuantizer, Quantizer, levels_for
 
-_SAFE = 2**62
+SAFE = 2**62
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Plan:
             If the counted outputs exceed the budget: nothing is released.
         """
         first, last, reach, worth = geometry.first, geometry.last, geometry.reach, geometry.worth
-        if max(-first, last) >= _SAFE:
+        if max(-first, last) >= SAFE:
             raise ArgumentError("resolution: sums have too many units for exact integers; choose a coarser one")
         if sensitivity is not None and sensitivity < reach * worth:
             raise ArgumentError("sensitivity: is smaller than what one individual can do; leave it to be derived")

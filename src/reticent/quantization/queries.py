@@ -22,7 +22,7 @@ from reticent.quantization.arrays import as_fractions, as_numbers, present_value
 from reticent.quantization.exact import MAX_LEVELS, Number, allowed_outputs, exact, length_of, range_of, text
 from reticent.quantization.fixed_point import FixedPoint, Units
 from reticent.quantization.local import series_guarantee
-from reticent.quantization.plans import Geometry, Plan
+from reticent.quantization.plans import SAFE, Geometry, Plan
 from reticent.quantization.quantizers import MISSING, LinearQuantizer, levels_for
 from reticent.quantization.rosters import Readings, Roster, group_codes, positions
 from reticent.quantization.rules import PublicationRule
@@ -368,7 +368,9 @@ class AggregateQuantization:
         fewest = self.rule.at_least if self.rule.at_least > 1 else int(self._needs_somebody)
         withheld = taking_part < fewest
         if self.rule.looks_at_values:
-            largest = max(self.geometry(roster).last for roster in rosters)
+            largest = max(roster.rows for roster in rosters) * self.grid.high_units  # of a total, also for an extreme
+            if largest >= SAFE:
+                raise ArgumentError("resolution: sums have too many units for exact integers; choose a coarser one")
             contributions = readings.taking_part.astype(np.int64) if self.query == "count" else readings.sums(numbers)
             withheld |= self.rule.withheld(contributions, readings.offsets, largest)
         return withheld

@@ -13,7 +13,7 @@ from typing import Any
 from reticent.errors import ArgumentError
 from reticent.guarantees import PufferfishGuarantee, number
 from reticent.markov import MarkovChain
-from reticent.quantization import AggregateQuantization, Roster, VectorQuantization
+from reticent.quantization import AggregateQuantization, Quantizer, Roster, VectorQuantization
 from reticent.redaction import RedactionPolicy, SequentialRedaction
 from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.policy import say_model
@@ -158,6 +158,11 @@ def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     records = sum(count * mechanism.n for mechanism, count in guarded)
     expected = sum(count * mechanism.n * mechanism.utility() for mechanism, count in guarded)
     private = "; ".join(parameters["private"])
+    cells = parameters["quantizer"]
+    if cells is not None and any(
+        tuple(chain["states"]) != Quantizer.from_dict(cells).symbols for chain in parameters["chains"]
+    ):
+        raise ArgumentError("chains: their states are not the symbols of the cells")
     model = say_model([MarkovChain.from_dict(chain) for chain in parameters["chains"]])
     guarantee = PufferfishGuarantee(epsilon, f"the private records of a series ({private})", model)
     return {
@@ -171,6 +176,7 @@ def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
         },
         "assumptions": [
             _ORIGINS[parameters["model"]["origin"]],
+            *([] if cells is None else [_COARSENED]),
             "Which records are private was decided without looking at their values.",
             "When a record outside the private ones is missing has nothing to do with the values.",
             *kept_columns(released),
@@ -182,6 +188,12 @@ _ORIGINS = {
     "file": "The chain comes from a file: it is public knowledge, or was estimated on other data than the hidden ones.",
     "released": "The chain was estimated on records of this release that are released with certainty.",
 }
+
+
+_COARSENED = (
+    "The values were coarsened first, to cells that were declared without looking at them: the chain is a model of the "
+    "cells, and it is the cell of a record that is protected or released."
+)
 
 
 def redaction_from_dict(data: Mapping[str, Any], chains: list[Any]) -> Any:

@@ -292,3 +292,92 @@ def _set(columns: dict[str, list[Any]], at: int, **cells: Any) -> dict[str, list
 def test_a_file_that_the_mechanism_cannot_give_is_found(tmp_path: Path, change: Any) -> None:
     with pytest.raises(VerificationError):
         edited(tmp_path, change)
+
+
+# Numbers, through cells
+
+EDGES = ["0", "1", "2.5", "10"]
+WATTS = [float(w) for w in np.random.default_rng(3).choice([0.2, 0.9, 1.7, 2.4999, 2.5, 7.0, 10.0], 400)]
+LATE = "2024-01-03 03:20/2024-01-03 03:20"
+
+
+def numbers(values: list[Any] = WATTS) -> pa.Table:
+    return series([10.0 * i for i in range(len(values))], values)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "states"), [("interval", ("[0, 1)", "[1, 2.5)", "[2.5, 10]")), ("midpoint", (0.5, 1.75, 6.25))]
+)
+@pytest.mark.parametrize("mechanism", ["optimal", "sequential"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_are_released_as_the_cells_that_the_chain_models(
+    tmp_path: Path, symbols: str, states: tuple[Any, ...], mechanism: str, suffix: str
+) -> None:
+    values: list[Any] = [None if i == 50 else w for i, w in enumerate(WATTS)]
+    path = tmp_path / "model.json"
+    past = tables.fit(numbers(), time="ts", value="v", edges=EDGES, symbols=symbols, until="2024-01-02")
+    path.write_text(past.to_json())
+    model = tables.models.Model.read(path)
+    assert model == past
+    assert model.chain.states == states
+    out = tmp_path / f"out.{suffix}"
+    done = redact(numbers(values), model=path, edges=EDGES, symbols=symbols, private=LATE, output=out,
+                  mechanism=mechanism, ledger=tmp_path / "ledger", private_report=True)  # fmt: skip
+    again = redact(numbers(values), model=path, private=LATE, mechanism=mechanism, ledger=tmp_path / "other")
+    certificate = Certificate.read(done.outputs.certificate)  # type: ignore[union-attr]
+    certificate.verify(out)
+    assert (
+        certificate.parameters["quantizer"]["edges"] == ["0", "1", "5/2", "10"]
+        or certificate.parameters["quantizer"]["edges"] == EDGES
+    )
+    assert certificate.claims["guarantee"] == again.certificate.claims["guarantee"]
+    assert any("coarsened first" in line for line in certificate.claims["assumptions"])
+    cell = rt.Quantizer(EDGES, symbols).quantize(WATTS)
+    table = again.table
+    for i, (value, hidden) in enumerate(zip(*(table[name].to_pylist() for name in ("v", "v_redacted")), strict=True)):
+        assert value == (None if hidden or i == 50 else cell[i])
+    assert table["v_redacted"][308].as_py() if table["ts"][308].as_py() == dt.datetime(2024, 1, 3, 3, 20) else True
+
+
+def test_a_model_of_released_cells_and_the_smallest_of_a_step() -> None:
+    """The smallest value of a step is chosen before it becomes a word: "[10, 20]" sorts before "[2, 10)"."""
+    table = series([m for i in range(400) for m in (10.0 * i, 10.0 * i + 1)], [v for w in WATTS for v in (w, 15.0)])
+    done = redact(table, model="released", margin=40, edges=[0, 1, 2, 10, 20], smoothing=1.0, private=LATE,
+                  duplicates="min", mechanism="quilt", epsilon=2.0)  # fmt: skip
+    done.certificate.verify()
+    shown = [value for value in done.table["v"].to_pylist() if value is not None]
+    assert set(shown) == {"[0, 1)", "[1, 2)", "[2, 10)", "[10, 20]"} - ({"[10, 20]"} if 10.0 not in WATTS else set())
+
+
+def test_cells_that_do_not_fit_are_refused() -> None:
+    past = tables.fit(numbers(), time="ts", value="v", edges=EDGES, until="2024-01-02")
+    for wrong in ({"edges": [0, 1, 2, 10]}, {"edges": EDGES, "symbols": "midpoint"}):
+        with pytest.raises(ArgumentError, match="edges"):
+            redact(numbers(), model=past, private=LATE, **wrong)
+    with pytest.raises(ArgumentError, match="edges"):
+        redact(numbers(), model=CHAIN, private=LATE, edges=EDGES)
+    with pytest.raises(ArgumentError, match="states"):
+        tables.fit(numbers(), time="ts", value="v", edges=EDGES, states=["a", "b"])
+    with pytest.raises(InputError, match="1 of 400 lie outside"):
+        redact(numbers([11.0, *WATTS[1:]]), model=past, private=LATE)
+    with pytest.raises(InputError, match="only numbers"):
+        redact(numbers(["a"] * 400), model=past, private=LATE)
+
+
+def test_verify_finds_cells_that_are_not_the_states() -> None:
+    past = tables.fit(numbers(), time="ts", value="v", edges=EDGES, until="2024-01-02")
+    certificate = redact(numbers(), model=past, private=LATE).certificate
+    body = json.loads(json.dumps(certificate.body))
+    body["parameters"]["quantizer"]["edges"][1] = "2"
+    del body["digest"]
+    body["digest"] = _digest(body)
+    with pytest.raises(VerificationError, match="parameters"):
+        Certificate(body).verify()
+
+
+def test_a_model_file_whose_states_are_not_its_cells_is_refused(tmp_path: Path) -> None:
+    body = json.loads(tables.fit(numbers(), time="ts", value="v", edges=EDGES).to_json())
+    body["quantizer"]["edges"][1] = "2"
+    (tmp_path / "m.json").write_text(json.dumps(body))
+    with pytest.raises(InputError, match="cells"):
+        tables.models.Model.read(tmp_path / "m.json")

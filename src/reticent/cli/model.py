@@ -16,6 +16,8 @@ def fit(
     value: opt.VALUE,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model file goes.")],
     states: opt.STATES = None,
+    edges: opt.EDGES = None,
+    symbols: opt.EDGE_SYMBOLS = "interval",
     smoothing: opt.SMOOTHING = None,
     period: opt.PERIOD = 1,
     every: opt.EVERY = None,
@@ -49,7 +51,16 @@ def fit(
         "duplicates": duplicates,
         "reading": opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
     }
-    model = tables.fit(input, states=opt.states(states), smoothing=smoothing, period=period, every=every, **options)
+    model = tables.fit(
+        input,
+        states=opt.states(states),
+        smoothing=smoothing,
+        period=period,
+        every=every,
+        edges=opt.edges(edges),
+        symbols=symbols,
+        **options,
+    )
     write_whole(output, model.to_json())
     chain = model.chain
     instants = f", {chain.period} instants" if chain.period > 1 else ""

@@ -41,6 +41,13 @@ ROW_NAMES = Annotated[bool, typer.Option("--row-names", help="Each row begins wi
 EVERY = Annotated[str | None, typer.Option("--every", help="Sampling period, such as 30m; found by default.")]
 STATES = Annotated[str | None, typer.Option("--states", help="All states, separated by commas; found by default.")]
 SMOOTHING = Annotated[float | None, typer.Option("--smoothing", help="Added to every count of transitions.")]
+EDGES = Annotated[
+    str | None,
+    typer.Option(
+        "--edges", help="Public edges of cells, such as 0,1,2.5,10: numbers are coarsened to these states first."
+    ),
+]
+EDGE_SYMBOLS = Annotated[str, typer.Option("--symbols", help="With --edges: interval, midpoint or left.")]
 PERIOD = Annotated[int, typer.Option("--period", help="Instants of a daily or weekly rhythm (48 half-hours, say).")]
 
 LEDGER = Annotated[
@@ -101,6 +108,11 @@ def states(text: str | None) -> list[Any] | None:
         except ValueError:
             continue
     return list(words)
+
+
+def edges(text: str | None) -> list[str] | None:
+    """Edges from ``0,1,2.5,10``, exactly as written."""
+    return None if text is None else [word.strip() for word in text.split(",")]
 
 
 def _boolean(word: str) -> bool:

@@ -333,6 +333,8 @@ def redact(
         int | None, typer.Option("--margin", help="With --model-from released: steps around the secrets it leaves out.")
     ] = None,
     states: opt.STATES = None,
+    edges: opt.EDGES = None,
+    symbols: opt.EDGE_SYMBOLS = "interval",
     smoothing: opt.SMOOTHING = None,
     period: opt.PERIOD = 1,
     every: opt.EVERY = None,
@@ -387,6 +389,8 @@ def redact(
             period=period,
             every=every,
             mechanism=mechanism,
+            edges=opt.edges(edges),
+            symbols=symbols,
             time=time,
             value=value,
             id=id or (),

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from reticent.diagnosis import Diagnosis, diagnose_codes
 from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
-from reticent.quantization import AggregateQuantization, PublicationRule, VectorQuantization
+from reticent.quantization import AggregateQuantization, PublicationRule, Quantizer, VectorQuantization
 from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
 from reticent.redaction import (
@@ -242,6 +242,8 @@ def redact(
     period: int = 1,
     every: str | None = None,
     mechanism: str | None = None,
+    edges: Sequence[Number] | None = None,
+    symbols: str = "interval",
     **options: Unpack[Options],
 ) -> Release:
     """Withhold the private records of each series, and as many around them as ε asks for.
@@ -265,6 +267,9 @@ def redact(
         "sequential" releases most, needs the whole series in one hand, and may be drawn once for each: the default
         where a ledger sees to that. "optimal", the best local policy, is the default elsewhere, and right where the
         data will be released again.
+    edges, symbols
+        Public edges of cells, and what stands for a cell, as for `Quantizer`: numbers are coarsened first, the chain is
+        a model of the cells, and their symbols are what is released. Those of the model file by default.
     **options
         Columns, reading and output: see `Options`.
 
@@ -290,7 +295,9 @@ def redact(
     if margin is not None and margin < 1:
         raise ArgumentError("margin: must be a positive number of steps")
     known = None if released else _model(model)
+    cells = _cells(edges, symbols, states)
     if known is not None:
+        known = _with_cells(known, cells)
         check_states(known.chain.states)
     asked = {"epsilon": float(epsilon), "mechanism": mechanism}
     job = job_of(
@@ -302,6 +309,8 @@ def redact(
         private=stated.describe(),
         model="released" if known is None else known.to_json(),
         margin=margin,
+        fitting=(states, smoothing, period, every),
+        cells=None if cells is None else cells.to_dict(),
     )
 
     def design(
@@ -319,8 +328,9 @@ def redact(
         found = known
         if found is None:
             assert margin is not None
-            chain = fit_released(records, grid, finder, margin, states, smoothing, period, job.duplicates)
-            found = Model(chain, str(grid))
+            alphabet = states if cells is None else cells.symbols
+            chain = fit_released(records, grid, finder, margin, alphabet, smoothing, period, job.duplicates, cells)
+            found = Model(chain, str(grid), quantizer=cells)
             check_states(found.chain.states)
         return RedactVerb(
             records, found, grid, finder, stated, design, asked, margin, smoothing if released else None, job.duplicates
@@ -338,6 +348,8 @@ def fit(
     every: str | None = None,
     since: str | None = None,
     until: str | None = None,
+    edges: Sequence[Number] | None = None,
+    symbols: str = "interval",
     **options: Unpack[Options],
 ) -> Model:
     """Fit a Markov chain to data that are not to be hidden (past data, other people's data).
@@ -353,6 +365,8 @@ def fit(
         Sampling period.
     since, until : str, optional
         Only records from `since` on and before `until`.
+    edges, symbols
+        Public edges of the cells that are the states of a series of numbers: see `redact`.
     **options
         Columns and reading: see `Options`.
 
@@ -364,12 +378,13 @@ def fit(
     job = job_of(table, options)
     if len(job.columns.value) != 1:
         raise ArgumentError("value: a model has one value column, the state of the chain")
+    cells = _cells(edges, symbols, states)
     with opened(job, ()) as records:
         limited = limit(records, since, until)
         grid = _grid(limited, every)
-        alphabet = tuple(states) if states is not None else find_states(limited)
+        alphabet = cells.symbols if cells is not None else find_states(limited) if states is None else tuple(states)
         check_states(alphabet)
-        return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates)
+        return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates, cells)
 
 
 def diagnose(
@@ -397,7 +412,8 @@ def diagnose(
         limited = limit(records, since, until)
         grid = _grid(limited, model.every)
         instants = grid.a_day() if rhythm is None and model.chain.period == 1 else rhythm
-        return diagnose_codes(model.chain, codes_and_phases(limited, grid, model.chain, job.duplicates), instants)
+        series = codes_and_phases(limited, grid, model.chain, job.duplicates, model.quantizer)
+        return diagnose_codes(model.chain, series, instants)
 
 
 _DESIGNS: dict[str, Any] = {"quilt": markov_quilt, "three-region": three_region, "optimal": optimal_policy}
@@ -413,6 +429,25 @@ def _each(name: str, value: Number | Sequence[Number] | None, columns: Columns) 
     if len(values) != len(columns.value):
         raise ArgumentError(f"{name}: give {len(columns.value)} numbers, one a value column")
     return values
+
+
+def _cells(edges: Sequence[Number] | None, symbols: str, states: Sequence[Hashable] | None) -> Quantizer | None:
+    if edges is None:
+        return None
+    if states is not None:
+        raise ArgumentError("states: with edges they are the symbols of the cells; leave them out")
+    return Quantizer(edges, symbols)
+
+
+def _with_cells(model: Model, cells: Quantizer | None) -> Model:
+    """The model with the cells that the release declares, which must be its own."""
+    if cells is None or cells == model.quantizer:
+        return model
+    if model.quantizer is not None or model.chain.states != cells.symbols:
+        raise ArgumentError(
+            "edges: the model is one of other states than the cells between these edges; fit it on them"
+        )
+    return replace(model, quantizer=cells)
 
 
 def _grid(records: Records, every: str | None) -> Grid:

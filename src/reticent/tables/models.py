@@ -14,9 +14,11 @@ import numpy as np
 from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprint
 from reticent.errors import ArgumentError, InputError, RefusedError
 from reticent.markov import MarkovChain, count_transitions
+from reticent.quantization import Quantizer
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.grid import Grid, Gridded, encode_states
 from reticent.tables.private import Finder
+from reticent.tables.quantizing import quantize_column
 from reticent.tables.sql import quoted, text
 
 if TYPE_CHECKING:
@@ -44,12 +46,15 @@ class Model:
         Name of the key that the fingerprints were made with.
     spans : dict
         Fingerprint of each series that it was fitted on, with the stretches of time.
+    quantizer : Quantizer, optional
+        What makes states of numbers: its symbols are the states.
     """
 
     chain: MarkovChain
     every: str | None = None
     key: str | None = None
     spans: Spans = field(default_factory=dict)
+    quantizer: Quantizer | None = None
 
     def to_json(self) -> str:
         """The text of a model file."""
@@ -57,6 +62,7 @@ class Model:
             "format": FORMAT,
             "schema": SCHEMA,
             "every": self.every,
+            "quantizer": None if self.quantizer is None else self.quantizer.to_dict(),
             "chain": self.chain.to_dict(),
             "fitted_on": {"key": self.key, "series": self.spans},
         }
@@ -78,7 +84,12 @@ class Model:
                 raise InputError(f"model: {path.name} is no model of this version; make one with reticent fit")
             fitted = body["fitted_on"]
             spans = {name: [(int(a), int(b)) for a, b in stretches] for name, stretches in fitted["series"].items()}
-            return cls(MarkovChain.from_dict(body["chain"]), body["every"], fitted["key"], spans)
+            cells = body.get("quantizer")
+            quantizer = None if cells is None else Quantizer.from_dict(cells)
+            chain = MarkovChain.from_dict(body["chain"])
+            if quantizer is not None and chain.states != quantizer.symbols:
+                raise InputError(f"model: the states of {path.name} are not the symbols of its cells")
+            return cls(chain, body["every"], fitted["key"], spans, quantizer)
         except OSError as error:
             raise InputError(f"model: {path.name} cannot be read ({error.strerror})") from None
         except InputError:
@@ -119,6 +130,21 @@ class Model:
                     "model: it was fitted on records that are to be hidden (or on their margin) and would give them "
                     "away; fit it on earlier data (--until), or use --model-from released"
                 )
+
+
+def states_of(chunk: Chunk, grid: Grid, duplicates: str, quantizer: Quantizer | None) -> Chunk:
+    """One record a step, its value coarsened to a state where the chain is one of cells.
+
+    The record is chosen first: symbols that are words have another order than the values.
+    """
+    (column,) = chunk.columns.value
+    chunk = grid.one_a_step(chunk, column, duplicates)
+    if quantizer is None:
+        return chunk
+    at = chunk.table.schema.get_field_index(column)
+    return replace(
+        chunk, table=chunk.table.set_column(at, column, quantize_column(chunk.table[column], quantizer, column))
+    )
 
 
 def series_on_grid(chunk: Chunk, grid: Grid, column: str, states: Sequence[Hashable]) -> list[tuple[Gridded, Any]]:
@@ -195,28 +221,34 @@ def find_states(records: Records) -> tuple[Hashable, ...]:
 
 
 def fit_all(
-    records: Records, grid: Grid, states: Sequence[Hashable], smoothing: float | None, period: int, duplicates: str
+    records: Records,
+    grid: Grid,
+    states: Sequence[Hashable],
+    smoothing: float | None,
+    period: int,
+    duplicates: str,
+    quantizer: Quantizer | None = None,
 ) -> Model:
     """A model of all that the file holds, with the fingerprints of what it was fitted on."""
     key = fingerprint_key()
     counts = np.zeros((period, len(states), len(states)), dtype=np.int64)
     spans: Spans = {}
     column = records.columns.value[0]
-    for chunk in (grid.one_a_step(each, column, duplicates) for each in chunks(records, duplicates=duplicates)):
+    for chunk in (states_of(each, grid, duplicates, quantizer) for each in chunks(records, duplicates=duplicates)):
         for name, (series, codes) in zip(chunk.ids, series_on_grid(chunk, grid, column, states), strict=True):
             counts += count_on_grid(series, codes, len(states), period, grid)
             span = (int(series.ticks[0]), int(series.ticks[-1]))
             spans.setdefault(series_fingerprint(key, name), []).append(span)
     chain = MarkovChain.from_counts(counts if period > 1 else counts[0], states, smoothing)
-    return Model(chain, str(grid), key_name(key), spans)
+    return Model(chain, str(grid), key_name(key), spans, quantizer)
 
 
 def codes_and_phases(
-    records: Records, grid: Grid, chain: MarkovChain, duplicates: str
+    records: Records, grid: Grid, chain: MarkovChain, duplicates: str, quantizer: Quantizer | None = None
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Each series on its grid as codes (-1 where missing), with its first step since the epoch."""
     column = records.columns.value[0]
-    for chunk in (grid.one_a_step(each, column, duplicates) for each in chunks(records, duplicates=duplicates)):
+    for chunk in (states_of(each, grid, duplicates, quantizer) for each in chunks(records, duplicates=duplicates)):
         for series, codes in series_on_grid(chunk, grid, column, chain.states):
             full = np.full(series.n, -1, dtype=np.int64)
             full[series.rows] = codes
@@ -232,6 +264,7 @@ def fit_released(
     smoothing: float | None,
     period: int,
     duplicates: str,
+    quantizer: Quantizer | None = None,
 ) -> MarkovChain:
     """A chain of the records farther than `margin` steps from every secret: those are released with certainty.
 
@@ -244,7 +277,7 @@ def fit_released(
     counts: dict[tuple[int, Any, Any], int] = {}
     seen: set[Any] = set()
     for whole in chunks(records, duplicates=duplicates, extra=extra):
-        chunk = grid.one_a_step(whole, column, duplicates)
+        chunk = states_of(whole, grid, duplicates, quantizer)
         alphabet = known or _alphabet(chunk, column)
         flags = np.asarray(chunk.table[finder.flag], dtype=bool) if finder.flag else None
         for i, (series, codes) in enumerate(series_on_grid(chunk, grid, column, alphabet)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reticent.errors import InputError
-from reticent.quantization import LocalQuantization, VectorQuantization
+from reticent.quantization import Quantizer, VectorQuantization
 from reticent.randomness import Source
 from reticent.tables.chunks import Chunk
 from reticent.tables.reading import Columns, Records
@@ -38,7 +38,7 @@ class QuantizeVerb:
 
         table = chunk.table.select(chunk.columns.all)
         for name, part in zip(chunk.columns.value, self.mechanism.coordinates, strict=True):
-            released = quantize_column(table[name], part, name)
+            released = quantize_column(table[name], part.quantizer, name)
             table = table.set_column(table.schema.get_field_index(name), pa.field(name, released.type), released)
         return table if chunk.moments is None else _in_order_of_release(table, chunk)
 
@@ -59,7 +59,7 @@ def _in_order_of_release(table: pa.Table, chunk: Chunk) -> pa.Table:
     return table.take(pc.sort_indices(keyed, [(name, "ascending") for name in keyed.column_names]))
 
 
-def quantize_column(column: pa.ChunkedArray, part: LocalQuantization, name: str) -> pa.Array:
+def quantize_column(column: pa.ChunkedArray, quantizer: Quantizer, name: str) -> pa.Array:
     """Symbols of one column; null where missing.
 
     Raises
@@ -74,19 +74,19 @@ def quantize_column(column: pa.ChunkedArray, part: LocalQuantization, name: str)
         raise InputError(f"value: column {name} holds {kind} values; only numbers are quantised")
     array = column.combine_chunks()
     if pa.types.is_decimal(kind):
-        codes = part.quantizer.encode(np.array(array.to_pylist(), dtype=object))
+        codes = quantizer.encode(np.array(array.to_pylist(), dtype=object))
     else:
         values = array.fill_null(0).to_numpy(zero_copy_only=False) if array.null_count else array.to_numpy()
         absent = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-        codes = _encode(part, values, absent)
-    symbols = part.quantizer.symbols
+        codes = _encode(quantizer, values, absent)
+    symbols = quantizer.symbols
     missing = codes < 0
     return pa.array(symbols).take(pa.array(codes, mask=missing if missing.any() else None))
 
 
-def _encode(part: LocalQuantization, values: Any, absent: Any) -> Any:
+def _encode(quantizer: Quantizer, values: Any, absent: Any) -> Any:
     if absent is None:
-        return part.quantizer.encode(values)
+        return quantizer.encode(values)
     codes = np.full(values.size, -1, dtype=np.int64)
-    codes[~absent] = part.quantizer.encode(values[~absent])
+    codes[~absent] = quantizer.encode(values[~absent])
     return codes

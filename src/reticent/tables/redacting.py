@@ -17,7 +17,7 @@ from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.support import touched
 from reticent.tables.chunks import Chunk
 from reticent.tables.grid import Grid, Gridded, runs
-from reticent.tables.models import Model, instant, near_secrets, series_on_grid
+from reticent.tables.models import Model, instant, near_secrets, series_on_grid, states_of
 from reticent.tables.private import Finder, Private
 from reticent.tables.reading import Columns, Records
 
@@ -80,7 +80,7 @@ class RedactVerb:
         import pyarrow as pa
 
         (column,) = chunk.columns.value
-        chunk = self.grid.one_a_step(chunk, column, self.duplicates)
+        chunk = states_of(chunk, self.grid, self.duplicates, self.model.quantizer)
         flags = np.asarray(chunk.table[self.finder.flag], dtype=bool) if self.finder.flag else None
         withheld = np.zeros(chunk.table.num_rows, dtype=bool)
         guarded: list[tuple[Any, int, Gridded, Any, slice]] = []
@@ -167,6 +167,7 @@ class RedactVerb:
                 "margin": self.margin,
                 "smoothing": self.smoothing,
             },
+            "quantizer": None if self.model.quantizer is None else self.model.quantizer.to_dict(),
             "chains": [self.model.chain.to_dict()],
             "mechanisms": [without_chains(mechanism.to_dict()) for mechanism in self._mechanisms],
             "series": [list(each) for each in self._series],

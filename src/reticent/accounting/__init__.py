@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from reticent.accounting.composition import compose, pipeline
     from reticent.accounting.coverage import Coverage
     from reticent.accounting.events import Event
-    from reticent.accounting.ledger import Charge, Ledger
+    from reticent.accounting.ledger import Ledger
+    from reticent.accounting.lines import Charge
 
 _HOMES = {
     "Budget": "budgets",
-    "Charge": "ledger",
+    "Charge": "lines",
     "Coverage": "coverage",
     "Event": "events",
     "Ledger": "ledger",

@@ -15,6 +15,7 @@ from reticent.accounting.accounts import Account, Item
 from reticent.accounting.budgets import Budget
 from reticent.accounting.coverage import Coverage
 from reticent.accounting.events import Event
+from reticent.errors import RefusedError
 
 KINDS = ("temporal", "pufferfish", "noiseless")
 
@@ -185,3 +186,49 @@ def largest(accounts: Sequence[Account], kind: str, window: int = 0) -> Budget:
         spent[0].window,
         max(each.outputs for each in spent),
     )
+
+
+def prepared(book: Book, event: Event) -> Posting:
+    """What the accounts would become.
+
+    Raises
+    ------
+    RefusedError
+        Nothing is proved of the releases together.
+    """
+    try:
+        return book.prepare(event)
+    except RefusedError as error:
+        raise RefusedError(
+            f"ledger: what was released of these data before stands against it: {error}. If these are other data, with "
+            "equal names of series and times, give them a name of their own (--dataset)"
+        ) from None
+
+
+def checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:
+    """The cumulative cost of the series that would be charged, in the unit of each limit.
+
+    Raises
+    ------
+    RefusedError
+        It exceeds a limit, or the releases together show what one of them hides. Nothing has been spent.
+    """
+    if posting.again and any(account.void for account in posting.fresh):
+        raise RefusedError(
+            "ledger: the releases of a series together would show a record that one of them withholds as private, so "
+            "that claim would be void; hide the same records in each"
+        )
+    found = []
+    releases = max(account.releases for account in posting.fresh)
+    for kind in sorted(event.claims):
+        limits: list[Budget | None] = [*book.limits_of(kind)]
+        for limit in limits or [None]:
+            total = largest(posting.fresh, kind, 0 if limit is None else limit.window)
+            if limit is not None and not total.within(limit):
+                named = f" of data set {event.dataset}" if event.dataset else ""
+                raise RefusedError(
+                    f"ledger: the budget{named} would be exceeded: all releases together would cost {total}, and the "
+                    f"limit is {limit}; nothing was charged, and nothing is released"
+                )
+            found.append(Spending(event.dataset, total, limit, event.coverage.series.size, releases))
+    return tuple(found)

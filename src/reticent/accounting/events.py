@@ -20,6 +20,7 @@ from reticent.claims import redaction_from_dict, redaction_of, switch_of
 from reticent.errors import ArgumentError, LedgerError
 from reticent.guarantees import Guarantee
 from reticent.quantization import AggregateQuantization, LocalQuantization, Quantizer, VectorQuantization
+from reticent.redaction import RedactionPolicy
 from reticent.switching import Switch, switch_from_dict
 
 Step: TypeAlias = dict[str, Any]
@@ -279,3 +280,14 @@ def _words(step: Step) -> str:
         return f"aggregation ({step['aggregate']} outputs as one individual varies)"
     kinds = sorted({each["mechanism"] for each in step["redact"]})
     return f"redaction ({', '.join(kinds)}; {len(step['redact'])} geometries)"
+
+
+def once_name(event: Event) -> str | None:
+    """A sequential redaction is drawn once: asked for again, it is the same request."""
+    sequential = any(
+        not isinstance(each, RedactionPolicy)
+        for part in event.parts
+        if isinstance(part, Redaction)
+        for each in part.mechanisms
+    )
+    return f"once {event.digest}" if sequential else None

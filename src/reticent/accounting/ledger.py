@@ -6,78 +6,25 @@ import datetime as dt
 import json
 import threading
 from collections import deque
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
-from reticent.accounting.books import Book, Posting, Spending, largest
+from reticent.accounting.books import Book, Posting, Spending, checked, prepared
 from reticent.accounting.budgets import Budget
 from reticent.accounting.chain import Body, Chain
 from reticent.accounting.coverage import Coverage
-from reticent.accounting.events import Event, Redaction, describe
+from reticent.accounting.events import Event, once_name
 from reticent.accounting.fingerprints import home
+from reticent.accounting.lines import Answer, Charge, HistoryEntry, line_of
 from reticent.errors import ArgumentError, LedgerError, RefusedError
 from reticent.quantization.exact import Number
-from reticent.redaction import RedactionPolicy
 
 
 def default_path() -> Path:
     """The ledger of the curator's own folder."""
     return home() / "ledger.sqlite"
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What a charge did.
-
-    Attributes
-    ----------
-    number : int
-        Of the entry.
-    request : str or None
-    answered : bool
-        The request had been answered before: nothing was charged, and the earlier release is to be handed out again.
-    released : str or None
-        SHA-256 of the released file.
-    again : int
-        Number of its series that had been released before.
-    spent : tuple of Spending
-        The cumulative cost of the series that were charged, in the unit of each limit.
-    """
-
-    number: int
-    request: str | None
-    answered: bool
-    released: str | None
-    again: int = 0
-    spent: tuple[Spending, ...] = ()
-
-
-@dataclass(frozen=True)
-class HistoryEntry:
-    """One line of the history.
-
-    Attributes
-    ----------
-    number : int
-    at : str
-        UTC, ISO 8601.
-    entry : {"charge", "step", "limit", "reset"}
-    dataset : str
-    text : str
-        What happened, in words.
-    request, released : str or None
-    """
-
-    number: int
-    at: str
-    entry: str
-    dataset: str
-    text: str
-    request: str | None = None
-    released: str | None = None
 
 
 class Ledger:
@@ -102,7 +49,7 @@ class Ledger:
         self.path = default_path() if path is None else Path(path)
         self._lock = threading.RLock()
         self._books: dict[str, Book] = {}
-        self._requests: dict[str, _Answer] = {}
+        self._requests: dict[str, Answer] = {}
         self._released: set[str] = set()
         self._steps: dict[str, Body] = {}
         self._coverages: dict[str, int] = {}
@@ -190,7 +137,7 @@ class Ledger:
         LedgerError
             The ledger is not as it was left, or cannot be written.
         """
-        name = request if request is not None else _once(event)
+        name = request if request is not None else once_name(event)
         digest = event.digest
         with self._lock:
             try:
@@ -202,8 +149,8 @@ class Ledger:
                             raise RefusedError(_OTHER)
                         return known.again(name)
                     book = self._books.get(event.dataset) or Book()
-                    posting = _prepared(book, event)
-                    spent = _checked(event, book, posting)
+                    posting = prepared(book, event)
+                    spent = checked(event, book, posting)
                     named, data = self._named(event.coverage)
                     body = {
                         "entry": "charge",
@@ -321,7 +268,7 @@ class Ledger:
                     continue
                 body = json.loads(text)
                 if body["entry"] != "ledger" and (dataset is None or body["dataset"] == dataset):
-                    found.append(_line(number, body))
+                    found.append(line_of(number, body))
             return tuple(reversed(found))
 
     def export(self) -> list[Body]:
@@ -388,7 +335,7 @@ class Ledger:
         if body["released"] is not None:
             self._released.add(body["released"])
         if body["request"] is not None:
-            self._requests[body["request"]] = _Answer(number, body["digest"], body["job"], body["released"])
+            self._requests[body["request"]] = Answer(number, body["digest"], body["job"], body["released"])
 
     def _event(self, body: Body) -> Event:
         return Event.from_dict(body["event"], self._load(body["coverage"]["id"], body["coverage"]["digest"]))
@@ -398,84 +345,6 @@ class Ledger:
 
 
 _OTHER = "request: it was made before, for another release; give each request a name of its own"
-
-
-class _Answer(NamedTuple):
-    """What a request was answered with."""
-
-    number: int
-    digest: str
-    job: str | None
-    released: str | None
-
-    def again(self, request: str | None) -> Charge:
-        return Charge(self.number, request, True, self.released)
-
-
-def _once(event: Event) -> str | None:
-    """A sequential redaction is drawn once: asked for again, it is the same request."""
-    sequential = any(
-        not isinstance(each, RedactionPolicy)
-        for part in event.parts
-        if isinstance(part, Redaction)
-        for each in part.mechanisms
-    )
-    return f"once {event.digest}" if sequential else None
-
-
-def _prepared(book: Book, event: Event) -> Posting:
-    try:
-        return book.prepare(event)
-    except RefusedError as error:
-        raise RefusedError(
-            f"ledger: what was released of these data before stands against it: {error}. If these are other data, with "
-            "equal names of series and times, give them a name of their own (--dataset)"
-        ) from None
-
-
-def _checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:
-    """The cumulative cost of the series that would be charged, in the unit of each limit.
-
-    Raises
-    ------
-    RefusedError
-        It exceeds a limit, or the releases together show what one of them hides. Nothing has been spent.
-    """
-    if posting.again and any(account.void for account in posting.fresh):
-        raise RefusedError(
-            "ledger: the releases of a series together would show a record that one of them withholds as private, so "
-            "that claim would be void; hide the same records in each"
-        )
-    found = []
-    releases = max(account.releases for account in posting.fresh)
-    for kind in sorted(event.claims):
-        limits: list[Budget | None] = [*book.limits_of(kind)]
-        for limit in limits or [None]:
-            total = largest(posting.fresh, kind, 0 if limit is None else limit.window)
-            if limit is not None and not total.within(limit):
-                named = f" of data set {event.dataset}" if event.dataset else ""
-                raise RefusedError(
-                    f"ledger: the budget{named} would be exceeded: all releases together would cost {total}, and the "
-                    f"limit is {limit}; nothing was charged, and nothing is released"
-                )
-            found.append(Spending(event.dataset, total, limit, event.coverage.series.size, releases))
-    return tuple(found)
-
-
-def _line(number: int, body: Body) -> HistoryEntry:
-    match body["entry"]:
-        case "charge" | "step":
-            event = body["event"]
-            series = body.get("coverage", {}).get("series")
-            of = "" if series is None else f" of {series:,} series" if series else " of all series"
-            text = describe(event["steps"]) + of
-        case "limit":
-            text = f"limit {Budget.from_dict(body['budget'])}"
-        case _:
-            text = f"what was spent is forgotten: {body['reason']}"
-    return HistoryEntry(
-        number, body["at"], body["entry"], body["dataset"], text, body.get("request"), body.get("released")
-    )
 
 
 def _now() -> str:

@@ -13,7 +13,8 @@ import numpy as np
 from reticent.accounting.answers import RELEASED, Answers
 from reticent.accounting.coverage import Coverage, CoverageBuilder
 from reticent.accounting.events import Event, canonical, step_of_release
-from reticent.accounting.ledger import Charge, Ledger
+from reticent.accounting.ledger import Ledger
+from reticent.accounting.lines import Charge
 from reticent.errors import ArgumentError, RefusedError
 from reticent.tables.aggregating import AggregateVerb
 from reticent.tables.chunks import Chunk, arrived

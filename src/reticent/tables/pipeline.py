@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent.accounting.coverage import Coverage
 from reticent.accounting.events import Event
-from reticent.accounting.ledger import Charge
+from reticent.accounting.lines import Charge
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError
 from reticent.randomness import Source

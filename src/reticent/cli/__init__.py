@@ -50,6 +50,11 @@ app.add_typer(key.app, name="key")
 app.add_typer(ledger.app, name="ledger")
 
 
+def _complain(message: str) -> None:
+    """One line, whatever stands in the names of columns and files: no line end, and nothing that steers a terminal."""
+    typer.echo("reticent: " + "".join(mark if mark.isprintable() else " " for mark in message), err=True)
+
+
 def main() -> None:
     """Run a command; errors are one sentence, and a traceback only with ``--debug``."""
     from reticent.errors import ArgumentError, ReticentError
@@ -59,24 +64,22 @@ def main() -> None:
     try:
         code = app(args=[each for each in arguments if each != "--debug"], standalone_mode=not arguments)
     except _UsageError as error:  # which the parser would tell in a box of many lines
-        context, message = getattr(error, "ctx", None), str(getattr(error, "message", "")).rstrip(".")
-        if message:
+        context = getattr(error, "ctx", None)
+        if type(error).__name__ != "NoArgsIsHelpError":  # which has printed the help
             message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-            typer.echo(f"reticent: {message} (see {context.command_path if context else 'reticent'} -h)", err=True)
+            _complain(f"{message} (see {context.command_path if context else 'reticent'} -h)")
         raise SystemExit(2) from None
     except (ReticentError, OSError, MemoryError) as error:
         if debug:
             raise
-        typer.echo(f"reticent: {error}", err=True)
+        _complain(str(error))
         raise SystemExit(2 if isinstance(error, ArgumentError) else 1) from None
-    except KeyboardInterrupt:
-        typer.echo("reticent: interrupted; nothing was released", err=True)
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted; nothing was released")
         raise SystemExit(130) from None
     except Exception as error:
         if debug:
             raise
-        typer.echo(
-            f"reticent: an unexpected {type(error).__name__}; nothing was released (--debug shows where)", err=True
-        )
+        _complain(f"an unexpected {type(error).__name__}; nothing was released (--debug shows where)")
         raise SystemExit(1) from None
     raise SystemExit(code if isinstance(code, int) else 0)

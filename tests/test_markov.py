@@ -146,6 +146,17 @@ def test_diagnosis_names_what_is_wrong():
     assert day.diagnose([values]).warnings == ()
 
 
+def test_a_rhythm_of_many_instants_is_tested_in_parts():
+    """One matrix a minute would have so many parameters that no test could reject."""
+    day = rt.MarkovChain.periodic(
+        np.repeat([rt.MarkovChain.binary(a, 0.1).transition for a in (0.01, 0.03)], 720, axis=0)
+    )
+    values = day.sample(6 * 1440, rt.seeded_source(4))
+    plain = rt.MarkovChain.fit([values])
+    assert plain.diagnose([values], rhythm=1440).rhythm.rejects
+    assert not plain.diagnose([plain.sample(6 * 1440, rt.seeded_source(5))], rhythm=1440).rhythm.rejects
+
+
 def test_diagnosis_of_structure_and_smoothing():
     ring = rt.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     found = ring.diagnose([[0, 1, 2] * 5])
@@ -187,4 +198,6 @@ def test_office_occupancy_is_no_plain_chain():
     values = [int(line.split(",")[column]) for line in lines]
     found = rt.MarkovChain.fit([values]).diagnose([values], rhythm=24 * 60)
     assert found.transitions == len(values) - 1
-    assert found.warnings
+    assert found.rhythm is not None
+    assert found.rhythm.rejects
+    assert found.order.rejects

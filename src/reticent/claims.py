@@ -178,7 +178,7 @@ def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
             _ORIGINS[parameters["model"]["origin"]],
             *([] if cells is None else [_COARSENED]),
             "Which records are private was decided without looking at their values.",
-            "When a record outside the private ones is missing has nothing to do with the values.",
+            "Which rows exist, and which values outside the private ones are missing, has nothing to do with the values.",
             *kept_columns(released),
         ],
     }

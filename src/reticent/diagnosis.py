@@ -25,6 +25,9 @@ Counts = NDArray[np.int64]
 LEVEL = 1e-3
 """A test rejects below this p-value."""
 
+PARTS = 48
+"""A rhythm of more instants is tested in this many parts: single minutes of a day hold too few transitions to tell."""
+
 
 @dataclass(frozen=True)
 class GTest:
@@ -77,7 +80,7 @@ class Diagnosis:
     order : GTest
         A chain of order one against one of order two.
     rhythm : GTest or None
-        One matrix against one for each instant, if a rhythm was named.
+        One matrix against one for each instant (or 48 equal parts of a longer rhythm), if a rhythm was named.
     """
 
     transitions: int
@@ -146,7 +149,9 @@ def diagnose_codes(
     size, period = chain.size, chain.period
     halves = np.zeros((period * size, 2, size), dtype=np.int64)  # context: instant and state; half; next state
     pairs = np.zeros((period * size, size, size), dtype=np.int64)  # context: instant and state; state before; next
-    instants = np.zeros((size, rhythm or 1, size), dtype=np.int64)  # context: state; instant; next state
+    cycle = rhythm or 1
+    parts = min(cycle, PARTS)
+    instants = np.zeros((size, parts, size), dtype=np.int64)  # context: state; part of the rhythm; next state
     seen = np.zeros(size, dtype=np.int64)
     for series, start in series_and_phases:
         seen += np.bincount(series[series >= 0], minlength=size)
@@ -155,7 +160,7 @@ def diagnose_codes(
         both = (now >= 0) & (after >= 0)
         half = (np.arange(now.size) >= now.size / 2).astype(np.int64)
         np.add.at(halves, (here[both], half[both], after[both]), 1)
-        instant = (np.arange(now.size) + start) % (rhythm or 1)
+        instant = (np.arange(now.size) + start) % cycle * parts // cycle
         np.add.at(instants, (now[both], instant[both], after[both]), 1)
         three = both[1:] & (now[:-1] >= 0)
         np.add.at(pairs, (here[1:][three], now[:-1][three], after[1:][three]), 1)

@@ -170,6 +170,11 @@ def test_round_trip_is_exact(secrets):
     assert "once" in found.describe()
 
 
+def test_a_boundless_budget_releases_all_but_the_secret():
+    found = sequential_redaction(binary(0.2, 0.3), 8, 3, 1e308)
+    assert found.utility() == pytest.approx(7 / 8, abs=1e-12)
+
+
 def test_walks_that_cross_are_refused():
     walks = sequential_redaction(binary(0.02, 0.2), 12, 5, 0.7).walks
     with pytest.raises(ValueError, match="walk"):

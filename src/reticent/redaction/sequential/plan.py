@@ -128,6 +128,9 @@ class Side:
         return whole
 
 
+ENOUGH = 500.0  # nats: beyond it e^ε would overflow, and nothing is gained
+
+
 class Plan:
     """Clusters of secrets, and the best share of ε for the walk on the left of each."""
 
@@ -140,7 +143,8 @@ class Plan:
         epsilon: float,
         reach: int | None,
     ) -> None:
-        self.chain, self.n, self.secrets, self.epsilon = chain, n, secrets, epsilon
+        self.chain, self.n, self.secrets = chain, n, secrets
+        self.epsilon = min(epsilon, ENOUGH)
         self.reach = n if reach is None else reach
         self.reversible = chain.period == 1 and np.allclose(chain.backs, chain.transitions, rtol=1e-14, atol=0)
         self.present = ~covered(secrets, n)

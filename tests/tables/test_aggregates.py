@@ -86,14 +86,36 @@ def test_public_participation_asks_for_every_reading_private_hides_who_is_there(
     gone = meters[~((meters["street"] == "A") & (meters["ts"] == first))]
     with pytest.raises(InputError, match="lack rows of their roster"):
         rt.tables.aggregate(gone, query="mean", **COMMON)
-    private = rt.tables.aggregate(gone, query="mean", participation="private", **COMMON)
+    with pytest.raises(ArgumentError, match="since, until: state the public period"):
+        rt.tables.aggregate(gone, query="mean", participation="private", **COMMON)
+    period = {"since": "2024-01-01", "until": "2024-01-03"}
+    private = rt.tables.aggregate(gone, query="mean", participation="private", **period, **COMMON)
     assert len(private.table) == 2 * 96, "an empty window is there, and withheld"
     assert np.isnan(private.table.loc[(private.table["street"] == "A"), "kwh"].iloc[0])
     filled = rt.tables.aggregate(gone, query="mean", fill=0, **COMMON)
     assert filled.table.loc[filled.table["street"] == "A", "kwh"].iloc[0] < 0.1
     half = meters.drop(meters[(meters["home"] == "A3") & (meters["ts"] == first)].index)
-    hourly = rt.tables.aggregate(half, query="sum", per="1h", participation="private", **COMMON)
+    hourly = rt.tables.aggregate(half, query="sum", per="1h", participation="private", **period, **COMMON)
     assert len(hourly.table) == 2 * 48
+
+
+def test_the_windows_of_private_participation_are_those_of_the_period(meters: pd.DataFrame) -> None:
+    some = meters[meters["ts"].between("2024-01-01 06:00", "2024-01-01 12:00")]
+    more = meters[meters["ts"].between("2024-01-01 06:00", "2024-01-01 18:00")]
+    period = {"since": "2024-01-01", "until": "2024-01-02", "per": "1h"}
+    options = {**COMMON, "participation": "private", **period}
+    for frame in (some, more):
+        release = rt.tables.aggregate(frame, query="sum", **options)
+        assert len(release.table) == 2 * 24
+    outside = rt.tables.aggregate(meters, query="sum", **options)
+    assert outside.table["ts"].max() < pd.Timestamp("2024-01-02")
+    for change, sentence in (
+        ({"until": None}, "since, until: state"),
+        ({"until": "2023-12-31"}, "no record lies between"),
+        ({"until": "soon"}, "must be times like those"),
+    ):
+        with pytest.raises((ArgumentError, InputError), match=sentence):
+            rt.tables.aggregate(some, query="sum", **{**options, **change})
 
 
 def test_a_roster_file_is_public_and_complete(meters: pd.DataFrame, tmp_path: Path) -> None:
@@ -101,7 +123,13 @@ def test_a_roster_file_is_public_and_complete(meters: pd.DataFrame, tmp_path: Pa
     more = pd.concat([roster, pd.DataFrame([("C", f"C{i}") for i in range(3, 9)], columns=["street", "home"])])
     more.to_csv(tmp_path / "roster.csv", index=False)
     release = rt.tables.aggregate(
-        meters, query="mean", roster=tmp_path / "roster.csv", participation="private", **COMMON
+        meters,
+        query="mean",
+        roster=tmp_path / "roster.csv",
+        participation="private",
+        since="2024-01-01",
+        until="2024-01-03",
+        **COMMON,
     )
     assert sorted(release.table["street"].unique()) == ["A", "B", "C"]
     assert release.certificate.parameters["groups"] == [[12, 1], [9, 2]]

@@ -216,9 +216,16 @@ def quantize(
         list[str] | None, typer.Option("--over", help="Column that names a group; all are one by default; repeatable.")
     ] = None,
     per: Annotated[
-        str | None, typer.Option("--per", help="Window of an aggregate, such as 1d; the sampling period by default.")
+        str | None,
+        typer.Option(
+            "--per", help="Window of an aggregate, such as 1d (of UTC, if times have a zone); the sampling period else."
+        ),
     ] = None,
     every: opt.EVERY = None,
+    since: Annotated[str | None, typer.Option("--since", help="Begin of the public period of the aggregates.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="End of the public period; needed where participation is private.")
+    ] = None,
     at_least: Annotated[int, typer.Option("--at-least", help="Leave groups of fewer individuals out.")] = 1,
     rule: Annotated[
         str | None, typer.Option("--rule", help="Publication rule: 15/15, 4/80, (2,85) dominance, 10% (the p % rule).")
@@ -279,6 +286,8 @@ def quantize(
             "over": over or (),
             "per": per,
             "every": every,
+            "since": since,
+            "until": until,
             "at_least": at_least,
             "rule": rule,
             "roster": roster,

@@ -26,7 +26,7 @@ from reticent.redaction import (
     sequential_redaction,
     three_region,
 )
-from reticent.tables.aggregating import AggregateVerb, grouped
+from reticent.tables.aggregating import AggregateVerb, grouped, period_of
 from reticent.tables.continuing import switch_on
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
@@ -145,6 +145,8 @@ def aggregate(
     over: Names = (),
     per: str | None = None,
     every: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
     at_least: int = 1,
     rule: str | None = None,
     roster: str | Path | None = None,
@@ -169,9 +171,13 @@ def aggregate(
     over : column or columns
         What names a group; all individuals are one group by default.
     per : str, optional
-        The window, such as "1d"; the sampling period by default.
+        The window, such as "1d"; the sampling period by default. Days are those of the clock that the times are written
+        in, of UTC where they have a zone.
     every : str, optional
         The sampling period; the most common step by default.
+    since, until : str, optional
+        The public period, from `since` up to but not including `until`; other rows are left out. Needed where
+        participation is private: the windows of the data would show when anybody had any.
     at_least : int
         Groups whose roster is smaller are left out.
     rule : str, optional
@@ -212,17 +218,24 @@ def aggregate(
         symbols=symbols,
     )
 
-    job = job_of(table, options, "aggregate", mechanism=mechanism.to_dict(), over=groups, per=per, every=every)
+    if mechanism.participation == "private" and (since is None or until is None):
+        raise ArgumentError(
+            "since, until: state the public period; where participation is private (a count always is), the windows "
+            "must not follow who has data"
+        )
+    asked: dict[str, Any] = {"over": groups, "per": per, "since": since, "until": until}
+    job = job_of(table, options, "aggregate", mechanism=mechanism.to_dict(), every=every, **asked)
 
     def make(records: Records) -> AggregateVerb:
-        records = replace(records, columns=columns)
+        records = replace(limit(records, since, until), columns=columns)
         period = _grid(records, every)
         window = period if per is None else Grid.parse(per, records.time_is_whole)
         if window.step % period.step:
             raise ArgumentError(f"per: must be a multiple of the sampling period, {period}")
         readings = window.step // period.step
         complete = 1 if mechanism.participation == "private" else readings if fill is not None else 0
-        inner = grouped(records, groups, window, None if roster is None else Path(roster), at_least, complete)
+        whole = period_of(records, window, since, until)
+        inner = grouped(records, groups, window, None if roster is None else Path(roster), at_least, complete, whole)
         released = Columns(columns.time, columns.value, groups)
         return AggregateVerb(inner, released, mechanism, {"outputs": mechanism.outputs}, window, readings)
 

@@ -131,11 +131,13 @@ def grouped(
     roster: Path | None,
     at_least: int,
     complete: int,
+    period: tuple[int, int] | None,
 ) -> Records:
     """The records in the order of group, window and individual, with the size of each group's roster.
 
     Groups of fewer than `at_least` are left out: the roster is public. With `complete`, rows without a value stand for
-    readings that are absent, so that each individual of the roster has at least `complete` in every window; which rows
+    readings that are absent, so that each individual of the roster has at least `complete` in every window of `period`
+    (its first and its last window, as numbers of microseconds or as they are; those of the data by default); which rows
     the input lacks can then not be seen.
 
     Raises
@@ -158,7 +160,8 @@ def grouped(
     repeated = con.sql(f"SELECT count(*) FROM ({again})").fetchall()[0][0]
     if repeated:
         raise InputError(
-            f"time: {repeated} readings repeat the time of another of the same individual; clean them first"
+            f"time: {repeated} readings repeat the time of another of the same individual; clean them first (an "
+            "aggregate takes no rule for duplicates)"
         )
     size = f"SELECT {keys + ',' if keys else ''} count(DISTINCT ({people})) AS {quoted(MEMBERS)} FROM roster"
     by = f"GROUP BY {keys}" if keys else ""
@@ -176,19 +179,52 @@ def grouped(
     con.execute(f"CREATE VIEW windowed AS SELECT *, {start} AS {quoted(WINDOW)} FROM {records.view} {join}")
     view = "windowed"
     if complete:
-        _complete(con, columns, over, window, _stamp(records, "w"), complete)
+        _complete(con, columns, over, window, _stamp(records, "w"), complete, _bounds(window, period))
         view = "completed"
     else:
-        _check_windows(con, over, window)
+        _check_windows(con, over, window, _bounds(window, period))
     inner = Columns(columns.time, columns.value, (*over, WINDOW), columns.id)
     rows = con.sql(f"SELECT count(*) FROM {view}").fetchall()[0][0]
     return replace(records, view=view, columns=inner, rows=int(rows))
 
 
-def _complete(con: Any, columns: Columns, over: tuple[str, ...], window: Grid, stamp: str, readings: int) -> None:
-    """Add rows without a value for what the roster lacks in each window from the first to the last."""
+def _bounds(window: Grid, period: tuple[int, int] | None) -> str:
+    """SQL of the first and the last window (a and b): those of the stated period, else of the data."""
+    if period is not None:
+        return f"SELECT {period[0]} AS a, {period[1]} AS b"
     ticks = _ticks(quoted(WINDOW), window.whole)
-    bounds = f"SELECT min({ticks}) AS a, max({ticks}) AS b FROM windowed"
+    return f"SELECT min({ticks}) AS a, max({ticks}) AS b FROM windowed"
+
+
+def period_of(records: Records, window: Grid, since: str | None, until: str | None) -> tuple[int, int] | None:
+    """The first and the last window from `since` on and before `until`, in microseconds (or as whole numbers).
+
+    Raises
+    ------
+    ArgumentError
+        One of the two alone, limits that are no times, or an empty period.
+    """
+    import duckdb
+
+    if since is None and until is None:
+        return None
+    if since is None or until is None:
+        raise ArgumentError("since, until: give both, the public period of the aggregates")
+    kind = records.types[records.columns.time]
+    ticks = ", ".join(_ticks(f"CAST({text(limit)} AS {kind})", records.time_is_whole) for limit in (since, until))
+    try:
+        first, end = records.con.sql(f"SELECT {ticks}").fetchall()[0]
+    except duckdb.Error:
+        raise ArgumentError("since, until: must be times like those of the time column") from None
+    if first >= end:
+        raise ArgumentError("since, until: the period is empty; it goes from since up to, not including, until")
+    return int(first) // window.step * window.step, (int(end) - 1) // window.step * window.step
+
+
+def _complete(
+    con: Any, columns: Columns, over: tuple[str, ...], window: Grid, stamp: str, readings: int, bounds: str
+) -> None:
+    """Add rows without a value for what the roster lacks in each window of the period."""
     windows = (
         f"SELECT {stamp} AS {quoted(WINDOW)} FROM (SELECT unnest(range(a, b + 1, {window.step})) AS w FROM ({bounds}))"
     )
@@ -203,10 +239,9 @@ def _complete(con: Any, columns: Columns, over: tuple[str, ...], window: Grid, s
     )
 
 
-def _check_windows(con: Any, over: tuple[str, ...], window: Grid) -> None:
-    """Each group must have every window from the first to the last: one that is absent would show."""
-    ticks = _ticks(quoted(WINDOW), window.whole)
-    asked = f"SELECT (max({ticks}) - min({ticks})) // {window.step} + 1 FROM windowed"
+def _check_windows(con: Any, over: tuple[str, ...], window: Grid, bounds: str) -> None:
+    """Each group must have every window of the period: one that is absent would show."""
+    asked = f"SELECT (b - a) // {window.step} + 1 FROM ({bounds})"
     there = f"SELECT count(*) FROM (SELECT DISTINCT {quoted_list((*over, WINDOW))} FROM windowed)"
     windows, groups, found = con.sql(f"SELECT ({asked}), (SELECT count(*) FROM sizes), ({there})").fetchall()[0]
     if windows * groups != found:

@@ -42,12 +42,22 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
     """
     match action:
         case "switch":
-            return _switch(parameters, released)
+            body = _switch(parameters, released)
         case "quantize":
-            return _quantize(parameters, released)
+            body = _quantize(parameters, released)
         case "redact":
-            return _redact(parameters, released)
-    raise ArgumentError("action: must be redact, switch or quantize")
+            body = _redact(parameters, released)
+        case _:
+            raise ArgumentError("action: must be redact, switch or quantize")
+    if which := _THINNED.get(parameters.get("duplicates", "error")):
+        body["assumptions"].append(
+            f"Of several records of a series at one time only the {which} counts: the promise is about the series that "
+            "this leaves, and not about the records that it drops."
+        )
+    return body
+
+
+_THINNED = {"min": "smallest", "max": "largest"}
 
 
 def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
@@ -178,7 +188,7 @@ def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
             _ORIGINS[parameters["model"]["origin"]],
             *([] if cells is None else [_COARSENED]),
             "Which records are private was decided without looking at their values.",
-            "Which rows exist, and which values outside the private ones are missing, has nothing to do with the values.",
+            "Which rows exist, and which other values than the private ones are missing, does not depend on the values.",
             *kept_columns(released),
         ],
     }

@@ -216,7 +216,8 @@ def _again(job: Job, output: Path, known: Charge) -> Release:
 
 
 def _issue(job: Job, verb: Verb, facts: dict[str, Any]) -> Certificate:
-    certificate = Certificate.issue(verb.action, verb.parameters(), facts, job.source.seeded)
+    parameters = {**verb.parameters(), "duplicates": job.duplicates}
+    certificate = Certificate.issue(verb.action, parameters, facts, job.source.seeded)
     return certificate if job.sign is None else certificate.signed(job.sign)
 
 

@@ -188,7 +188,7 @@ def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
             _ORIGINS[parameters["model"]["origin"]],
             *([] if cells is None else [_COARSENED]),
             "Which records are private was decided without looking at their values.",
-            "Which rows exist, and which other values than the private ones are missing, does not depend on the values.",
+            "Which rows exist, and which values outside the private ones are missing, does not depend on the values.",
             *kept_columns(released),
         ],
     }

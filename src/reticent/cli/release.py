@@ -355,6 +355,9 @@ def redact(
             "series); sequential by default, optimal with --no-ledger.",
         ),
     ] = None,
+    diagnosis: Annotated[
+        bool, typer.Option("--diagnosis/--no-diagnosis", help="Test the model on INPUT and warn, privately.")
+    ] = True,
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
@@ -416,3 +419,23 @@ def redact(
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)
+    if diagnosis and model is not None:
+        warn_model(
+            input,
+            model,
+            time=time,
+            value=value,
+            id=id or (),
+            memory=memory,
+            duplicates=duplicates,
+            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+        )
+
+
+def warn_model(input: Path, model: Path, **options: Any) -> None:
+    """What speaks against the model, for the curator alone: it was tested on the private records."""
+    from reticent import tables
+    from reticent.tables.models import Model
+
+    for warning in tables.diagnose(input, Model.read(model), **options).warnings:
+        typer.echo(f"warning (keep it in the house): {warning}", err=True)

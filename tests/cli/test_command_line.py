@@ -35,7 +35,7 @@ QUANTIZE = [
     "out.csv",
 ]
 REDACT = ["redact", "in.csv", *COLUMNS, "--value", "state", "--private", "2024-01-04 08:00/2024-01-04 09:00",
-          "--model", "model.json", "--epsilon", "1", "-o", "out.csv"]  # fmt: skip
+          "--model", "model.json", "--epsilon", "1", "-o", "out.csv", "--no-diagnosis"]  # fmt: skip
 FIT = ["fit", "in.csv", *COLUMNS, "--value", "state", "--until", "2024-01-03", "-o", "model.json"]
 
 

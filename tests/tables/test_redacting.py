@@ -72,6 +72,15 @@ def test_stamps_that_drift_stay_on_the_grid() -> None:
     assert done.certificate.parameters["mechanisms"][0]["n"] == 40
 
 
+def test_a_stamp_that_is_far_off_is_found_before_memory_is_gone() -> None:
+    with pytest.raises(InputError, match="far off"):
+        redact(
+            series([-(60 * 24 * 365 * 50), *range(40)], states(41)),
+            every="1m",
+            private="2024-01-01 00:10/2024-01-01 00:10",
+        )
+
+
 def test_records_within_half_a_step_need_a_rule() -> None:
     with pytest.raises(InputError, match="less than half a step"):
         redact(series([0, 10, 12, 20, 200], [0, 1, 1, 0, 1]))

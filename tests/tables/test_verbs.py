@@ -134,6 +134,19 @@ def test_what_is_no_frame(frame: Any) -> None:
         release("switch", frame)
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"id": ["a", "a"], "ts": [1, 2], "load": [1.0, "CANARY"], "state": [0, 1]}),
+        pd.DataFrame([["a", 1, 0.5, 0.5]], columns=["id", "ts", "load", "load"]),
+    ],
+)
+def test_frames_whose_columns_cannot_be_read(frame: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match="table: ") as caught:
+        release("quantize", frame)
+    assert "CANARY" not in str(caught.value)
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
 @pytest.mark.parametrize("verb", VERBS)
 @given(order=st.permutations(range(PANEL.num_rows)))
@@ -191,7 +204,7 @@ def test_one_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_many_tiny_series(tmp_path: Path, verb: str) -> None:
-    count = 50_000
+    count = 30_000
     ids = np.repeat(np.arange(count), 2)
     table = pa.table({"id": ids, "ts": np.tile([0, 1], count), "state": ids % 2, "load": (ids % 5).astype(float)})
     out = tmp_path / "out.parquet"

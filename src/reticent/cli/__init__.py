@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 
 
+_INTERRUPTED = 130
 _UsageError = cast("type[Exception]", typer.BadParameter.__mro__[1])  # typer names its kinds only
 
 
@@ -76,10 +77,12 @@ def main() -> None:
         raise SystemExit(2 if isinstance(error, ArgumentError) else 1) from None
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted; nothing was released")
-        raise SystemExit(130) from None
+        raise SystemExit(_INTERRUPTED) from None
     except Exception as error:
         if debug:
             raise
         _complain(f"an unexpected {type(error).__name__}; nothing was released (--debug shows where)")
         raise SystemExit(1) from None
+    if code == _INTERRUPTED:  # which the parser may have caught
+        _complain("interrupted; nothing was released")
     raise SystemExit(code if isinstance(code, int) else 0)

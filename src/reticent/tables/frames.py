@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reticent.errors import ArgumentError
+from reticent.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +17,8 @@ def to_arrow(frame: Any) -> pa.Table:
     ------
     ArgumentError
         Something that is no pandas, Polars or PyArrow table.
+    InputError
+        A column of mixed types, or two of one name.
     """
     import narwhals as nw
 
@@ -28,6 +30,10 @@ def to_arrow(frame: Any) -> pa.Table:
     except TypeError:
         raise ArgumentError(
             f"table: {type(frame).__name__} is not supported; pass a path, or a pandas, Polars or PyArrow table"
+        ) from None
+    except Exception as error:  # whose words may hold a value
+        raise InputError(
+            f"table: its columns cannot be read ({type(error).__name__}); give each a name of its own and one type"
         ) from None
     return table.replace_schema_metadata(None)
 

@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 
 _UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "m": 60 * 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 
+_MOST_STEPS = 1 << 22
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -97,7 +99,7 @@ class Grid:
         Raises
         ------
         InputError
-            Records less than half a step apart.
+            Records less than half a step apart; a span that is nearly all gaps.
         """
         counts = self.steps(ticks, offsets)
         close = counts < 1
@@ -108,7 +110,15 @@ class Grid:
                 "the sampling period with --every, or keep one a step with --duplicates min or max"
             )
         total = np.cumsum(counts)
-        return total - np.repeat(total[offsets[:-1]], np.diff(offsets))
+        lengths = np.diff(offsets)
+        positions = total - np.repeat(total[offsets[:-1]], lengths)
+        spans = positions[offsets[1:] - 1]
+        if ((spans > _MOST_STEPS) & (spans > 64 * lengths)).any():
+            raise InputError(
+                f"time: a series is spread over {int(spans.max()):,} steps ({self}), nearly all of them empty; is a "
+                "stamp far off, or the sampling period (--every) too short?"
+            )
+        return positions
 
     def one_a_step(self, chunk: Chunk, column: str, rule: str) -> Chunk:
         """Of several records in one step keep the smallest or the largest value, by `rule`, at the time of the first.

@@ -289,6 +289,15 @@ def test_a_ledger_that_is_gone_is_missed(filled: Path, curator: Path) -> None:
         Ledger(filled)
 
 
+def test_a_ledger_that_is_gone_with_its_head_is_missed(filled: Path, curator: Path) -> None:
+    filled.unlink()
+    for head in (curator / "ledgers").glob("*.head"):
+        head.unlink()
+    with pytest.raises(LedgerError, match="missing"):
+        Ledger(filled)
+    assert not Ledger.replace_lost(filled, reason="both are gone").spent()
+
+
 def test_without_its_head_or_key_it_is_refused(filled: Path, curator: Path) -> None:
     (head,) = (curator / "ledgers").glob("*.head")
     kept = head.read_bytes()

@@ -90,7 +90,8 @@ class Chain:
             return
         known = place_of(self.path)
         head = None if known is None else HeadFile(self._key, known).read()
-        if not lost and head is not None and (head.count > 1 or head.pending is not None):
+        empty = head is not None and head.count == 1 and head.pending is None
+        if not (lost or known is None or empty):
             raise LedgerError(f"ledger: {self.path.name} is missing, and with it what was spent; put it back")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         name = secrets.token_hex(16)

@@ -93,6 +93,17 @@ def test_releases_made_elsewhere_can_be_charged(run: Runner) -> None:
     assert "there is no other.sqlite" in run("ledger", "show", "--ledger", "other.sqlite", code=1)
 
 
+def test_certificates_of_two_columns_are_no_repetition(run: Runner) -> None:
+    for column in ("kwh", "other"):
+        Path("in.csv").write_text(Path("in.csv").read_text().replace("kwh", column))
+        columns = ("--id", "meter", "--time", "ts", "--value", column, "--low", "0", "--high", "10", "--bits", "2")
+        run("quantize", "in.csv", *columns, "-o", f"{column}.csv", "--no-ledger")
+    charge = ("ledger", "charge", "--ledger", "spent.sqlite", "--certificate")
+    assert "4 outputs" in run(*charge, "kwh.csv.certificate.json")
+    assert "4 outputs" in run(*charge, "kwh.csv.certificate.json")
+    assert "16 outputs" in run(*charge, "other.csv.certificate.json")
+
+
 def test_a_request_gives_the_same_file(run: Runner) -> None:
     run.switch("a.csv", "--request", "r")
     assert "answered before" in run.switch("b.csv", "--request", "r")

@@ -96,7 +96,8 @@ def charge(
     what = _spend(epsilon, delta, window, outputs, bits) if certificate is None else _certified(certificate)
     if certificate is not None and (epsilon or window or outputs or bits):
         raise ArgumentError("certificate: it states the amounts itself; leave them out")
-    done = _open(ledger, create=True).charge(Event.of(what, dataset=dataset), request=request)
+    columns = () if certificate is None else _columns(certificate)
+    done = _open(ledger, create=True).charge(Event.of(what, dataset=dataset, columns=columns), request=request)
     if done.answered:
         typer.echo(f"{_named(dataset)}: request {request} was charged before (entry {done.number})")
     for each in done.spent:
@@ -122,6 +123,13 @@ def _certified(path: Path) -> Any:
     if certificate.action == "redact":
         raise ArgumentError("certificate: a redaction is charged by its records; release it with --ledger")
     return step_of_release(certificate.action, certificate.parameters)
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    """Of the values: equal cells of two columns are no repetition."""
+    from reticent.certificates import Certificate
+
+    return tuple(Certificate.read(path).released["columns"]["value"])
 
 
 @app.command()

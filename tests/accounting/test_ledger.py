@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import threading
@@ -284,6 +285,18 @@ def test_the_same_rows_in_another_order_are_the_same_data() -> None:
     assert one.digest != panel(["a", "b", "c", "e"], times).digest
     assert one.digest != panel(["a", "b", "c", "d"], times + 1).digest
     assert panel([1, 2], times).digest == panel(["1", "2"], times).digest == panel(["01", "2"], times).digest
+    assert panel([1, 2], times).digest == panel(["1.0", "2.0"], times).digest == panel([1.0, 2.0], times).digest
+    assert panel(["1.5", "2"], times).digest != panel(["1", "2"], times).digest
+
+
+def test_stretches_meet_where_a_series_has_both() -> None:
+    geometries = [Geometry(0, 4), Geometry(4, 9), Geometry(5, 9)]
+    for one, other in itertools.product(geometries, repeat=2):
+        here, there = (Coverage.of(names, each) for names, each in ((["a", "b"], one), (["b", "c"], other)))
+        meet = any(one.first <= tick <= one.last and other.first <= tick <= other.last for tick in range(10))
+        assert here.meets(there) == there.meets(here) == meet
+        assert here.meets(Coverage.everything(other)) == Coverage.everything(other).meets(here) == meet
+        assert not here.meets(Coverage.of(["c"], one))
 
 
 def test_coverages_survive_their_bytes() -> None:

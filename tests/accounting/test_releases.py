@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -207,8 +208,42 @@ def test_a_request_names_its_input(data: Path, ledger: Ledger) -> None:
         switch(data.with_name("other.csv"), data.with_name("b.csv"), ledger, request="r")
 
 
+def test_a_request_names_its_data_frame_too(tmp_path: Path, ledger: Ledger) -> None:
+    first = switch(frame(), tmp_path / "a.csv", ledger, request="r")
+    assert switch(frame(), tmp_path / "b.csv", ledger, request="r").charge.number == first.charge.number
+    with pytest.raises(RefusedError, match="name of its own"):
+        switch(frame().assign(kwh=1), tmp_path / "c.csv", ledger, request="r")
+
+
+@pytest.mark.parametrize("mechanism", ["optimal", "sequential"])
+def test_a_model_of_the_released_records_that_was_refused_is_not_tried_again(mechanism: str, ledger: Ledger) -> None:
+    """Another margin would be chosen by looking at records that it may hide."""
+    slow = rt.MarkovChain.binary(0.02, 0.02).sample(3000, rt.seeded_source(3))
+
+    def redact(first: int = 0, values: Any = slow, **options: Any) -> Any:
+        table = pd.DataFrame({"id": "a", "t": np.arange(first, first + len(values)), "v": values})
+        given = {"epsilon": 1.0, "model": "released", "margin": 90, "mechanism": mechanism, "ledger": ledger} | options
+        return rt.tables.redact(table, id="id", time="t", value="v", private=f"{first + 20}/{first + 20}", **given)
+
+    with pytest.raises(RefusedError, match="another margin must not be tried"):
+        redact(epsilon=0.1, margin=2, ledger=False, mechanism="optimal")
+    with pytest.raises(RefusedError, match="another margin must not be tried"):
+        redact(epsilon=0.1, margin=2)
+    assert [each.entry for each in ledger.history()] == ["refusal"]
+    ledger.reset(reason="what was told stays told")
+    for book in (ledger, Ledger(ledger.path)):
+        with pytest.raises(RefusedError, match="was refused before"):
+            redact(ledger=book)
+    with pytest.raises(RefusedError, match="was refused before"):
+        redact(2900)
+    assert not ledger.spent()
+    assert redact(dataset="other").charge.spent
+    assert redact(model=rt.MarkovChain.binary(0.3, 0.3), margin=None).charge.spent  # no function of these records
+
+
 def test_aggregates_are_charged_to_their_individuals(data: Path, ledger: Ledger) -> None:
     common: dict[str, Any] = {"query": "mean", "low": 0, "high": 10, "resolution": 1, **COLUMNS, "ledger": ledger}
+    common |= {"since": "2024-01-01", "until": "2024-01-03"}
     rt.tables.aggregate(data, outputs=3, per="1d", every="1h", participation="private", **common)
     release = rt.tables.aggregate(data, outputs=2, per="1d", every="1h", participation="private", **common)
     assert release.charge.again == 4

@@ -106,6 +106,20 @@ class Coverage:
         )
         return np.array_equal(self.series, other.series) and mine == theirs
 
+    def meets(self, other: Coverage) -> bool:
+        """Whether some series has a stretch in one that meets its stretch in the other."""
+        if self.all_series or other.all_series:
+            mine, theirs = ({each.stretch for each in side.geometries} for side in (self, other))
+            return any(a <= d and c <= b for a, b in mine for c, d in theirs)
+        _, here, there = np.intersect1d(self.series, other.series, assume_unique=True, return_indices=True)
+        if not here.size:
+            return False
+        one, two = (
+            np.array([each.stretch for each in side.geometries])[side.which[at]]
+            for side, at in ((self, here), (other, there))
+        )
+        return bool(((one[:, 0] <= two[:, 1]) & (two[:, 0] <= one[:, 1])).any())
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the bytes, in hexadecimal."""

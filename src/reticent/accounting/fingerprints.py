@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,8 @@ def _plain(identifier: Any) -> Any:
         return tuple(_plain(part) for part in identifier)
     if isinstance(identifier, str):
         word = identifier.strip()
-        return str(int(word)) if word.isdecimal() and word.isascii() else word
+        whole = re.sub(r"\.0+$", "", word)  # of numbers among which one is missing, pandas writes 1 as 1.0
+        return str(int(whole)) if whole.isdecimal() and whole.isascii() else word
     if isinstance(identifier, int) or (isinstance(identifier, float) and identifier.is_integer()):
         return str(int(identifier))
     return identifier

@@ -52,6 +52,7 @@ class Ledger:
         self._requests: dict[str, Answer] = {}
         self._released: set[str] = set()
         self._steps: dict[str, Body] = {}
+        self._refusals: list[Body] = []
         self._coverages: dict[str, int] = {}
         self._waiting: deque[tuple[int, bytes]] = deque()
         self._own: tuple[Body, Posting] | None = None
@@ -180,6 +181,15 @@ class Ledger:
                 append({"entry": "step", "at": _now(), **body}, data)
             self._catch_up()
 
+    def note_refusal(self, dataset: str, coverage: Coverage) -> None:
+        """A model fitted on what would have been released was refused: with these data it is not tried again."""
+        with self._lock:
+            with self._chain.writing(self._take) as append:
+                self._catch_up()
+                named, data = self._named(coverage)
+                append({"entry": "refusal", "at": _now(), "dataset": dataset, "coverage": named}, data)
+            self._catch_up()
+
     def _named(self, coverage: Coverage) -> tuple[Body, bytes | None]:
         """How an entry names a coverage, and its bytes if it is a new one."""
         place = self._coverages.get(coverage.digest)
@@ -232,6 +242,13 @@ class Ledger:
         with self._lock:
             self._refresh()
             return bool(self._steps)
+
+    def refused(self, dataset: str, coverage: Coverage) -> bool:
+        """Whether `note_refusal` spoke of some of these data; a reset does not undo what the curator was told."""
+        with self._lock:
+            self._refresh()
+            named = [body["coverage"] for body in self._refusals if body["dataset"] == dataset]
+            return any(self._load(each["id"], each["digest"]).meets(coverage) for each in named)
 
     def charged(self, released: str) -> bool:
         """Whether the release of a file has been charged."""
@@ -320,6 +337,9 @@ class Ledger:
                 self._book(body).reset()
             case "step":
                 self._steps[body["released"]] = body
+                self._coverages.setdefault(body["coverage"]["digest"], body["coverage"]["id"])
+            case "refusal":
+                self._refusals.append(body)
                 self._coverages.setdefault(body["coverage"]["digest"], body["coverage"]["id"])
             case "charge":
                 self._post(number, body)

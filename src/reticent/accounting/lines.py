@@ -46,7 +46,7 @@ class HistoryEntry:
     number : int
     at : str
         UTC, ISO 8601.
-    entry : {"charge", "step", "limit", "reset"}
+    entry : {"charge", "step", "refusal", "limit", "reset"}
     dataset : str
     text : str
         What happened, in words.
@@ -83,6 +83,8 @@ def line_of(number: int, body: dict[str, Any]) -> HistoryEntry:
             series = body.get("coverage", {}).get("series")
             of = "" if series is None else f" of {series:,} series" if series else " of all series"
             text = describe(event["steps"]) + of
+        case "refusal":
+            text = "a model of the released records was refused: its design exceeded the margin"
         case "limit":
             text = f"limit {Budget.from_dict(body['budget'])}"
         case _:

@@ -27,6 +27,7 @@ from reticent.redaction import (
     three_region,
 )
 from reticent.tables.aggregating import AggregateVerb, grouped, period_of
+from reticent.tables.charging import Margin
 from reticent.tables.continuing import switch_on
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
@@ -338,15 +339,29 @@ def redact(
         if known and known.every and every and grid != _grid(records, known.every):
             raise ArgumentError(f"every: the model was fitted on steps of {known.every} and knows no others")
         finder = make_finder(records, stated, grid, job.duplicates)
-        found = known
+        found, tried = known, None
         if found is None:
             assert margin is not None
+            tried = Margin(job.account, records)
             alphabet = states if cells is None else cells.symbols
-            chain = fit_released(records, grid, finder, margin, alphabet, smoothing, period, job.duplicates, cells)
+            chain = fit_released(
+                records, grid, finder, margin, alphabet, smoothing, period, job.duplicates, cells, tried.add
+            )
+            tried.check()
             found = Model(chain, str(grid), quantizer=cells)
             check_states(found.chain.states)
         return RedactVerb(
-            records, found, grid, finder, stated, design, asked, margin, smoothing if released else None, job.duplicates
+            records,
+            found,
+            grid,
+            finder,
+            stated,
+            design,
+            asked,
+            margin,
+            tried,
+            smoothing if released else None,
+            job.duplicates,
         )
 
     return run(job, make, stated.columns)

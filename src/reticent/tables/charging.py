@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,9 @@ from reticent.accounting.lines import Charge
 from reticent.errors import ArgumentError, RefusedError
 from reticent.tables.aggregating import AggregateVerb
 from reticent.tables.chunks import Chunk, arrived
+from reticent.tables.frames import to_arrow
 from reticent.tables.grid import Grid
+from reticent.tables.reading import Records
 from reticent.tables.staging import Outputs
 
 if TYPE_CHECKING:
@@ -66,10 +70,12 @@ class Account:
         return self.ledger.answer(self.request, job)
 
     def identified(self, job: str, table: Any) -> str:
-        """What was asked for, and of which file: a request that names another one asks for something else."""
-        if self.request is None or not isinstance(table, str | Path) or not Path(table).is_file():
+        """What was asked for, and of which data: a request that names others asks for something else."""
+        if self.request is None:
             return job
-        return f"{job} of {file_hash(Path(table))}"
+        if not isinstance(table, str | Path):
+            return f"{job} of {frame_hash(table)}"
+        return f"{job} of {file_hash(Path(table))}" if Path(table).is_file() else job
 
     def earlier(self, table: Any) -> Event | None:
         """The step that made the input, where it is a file that stayed in the house."""
@@ -199,6 +205,63 @@ class Work:
         return self.before.coverage
 
 
+class Margin:
+    """What a model of the released records was fitted on: if its design exceeds the margin, there is no second try.
+
+    Whoever tries another margin then lets the choice depend on records which that margin may hide.
+
+    Parameters
+    ----------
+    account : Account
+    records : Records
+    """
+
+    def __init__(self, account: Account, records: Records) -> None:
+        self._ledger, self._dataset = account.ledger, account.dataset
+        self._unit = Grid(1, records.time_is_whole)
+        self._builder = CoverageBuilder() if account.ledger is not None else None
+
+    def add(self, chunk: Chunk) -> None:
+        """Whole series of the input."""
+        if self._builder is not None:
+            self._builder.add(chunk.ids, self._unit.ticks(chunk.table[chunk.columns.time]), chunk.offsets)
+
+    def check(self) -> None:
+        """Called once all series were added, before anything is designed.
+
+        Raises
+        ------
+        RefusedError
+            If these data were refused before.
+        """
+        if self._ledger is not None and self._ledger.refused(self._dataset, self._coverage):
+            raise RefusedError(f"margin: {_SECOND_TRY}")
+
+    def refuse(self, margin: int) -> RefusedError:
+        """The refusal, which the ledger remembers before anybody is told."""
+        if self._ledger is not None:
+            self._ledger.note_refusal(self._dataset, self._coverage)
+        return RefusedError(
+            f"margin: no design for this ε keeps within {margin} steps of the secrets, beyond which the model was "
+            f"fitted, so nothing is released; {_NO_OTHER}"
+        )
+
+    @cached_property
+    def _coverage(self) -> Coverage:
+        assert self._builder is not None  # there is a ledger
+        return self._builder.finish()
+
+
+_NO_OTHER = (
+    "another margin must not be tried on these series, since the choice would depend on what is hidden: use a model "
+    "file that was fitted on earlier data"
+)
+_SECOND_TRY = (
+    "a model of the released records of these series was refused before, since its design exceeded the margin; "
+    + _NO_OTHER
+)
+
+
 def job_text(action: str, asked: Mapping[str, Any]) -> str:
     """What was asked for, so that a request is not answered with something else."""
     return canonical({"action": action, **{name: str(value) for name, value in asked.items()}})
@@ -272,3 +335,28 @@ def file_hash(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Hashing(io.RawIOBase):
+    """A file that keeps nothing but its hash."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return len(data)
+
+
+def frame_hash(frame: Any) -> str:
+    """SHA-256 of a data frame as Arrow writes it, in hexadecimal."""
+    import pyarrow as pa
+
+    table = to_arrow(frame)
+    sink = _Hashing()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.digest.hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -265,11 +265,12 @@ def fit_released(
     period: int,
     duplicates: str,
     quantizer: Quantizer | None = None,
+    look: Callable[[Chunk], None] = lambda chunk: None,
 ) -> MarkovChain:
     """A chain of the records farther than `margin` steps from every secret: those are released with certainty.
 
     Where no `states` are declared they are those that occur among these records, so the model is a function of what is
-    published anyway.
+    published anyway. `look` is shown all series as they pass.
     """
     extra = (finder.flag,) if finder.flag else ()
     column = records.columns.value[0]
@@ -277,6 +278,7 @@ def fit_released(
     counts: dict[tuple[int, Any, Any], int] = {}
     seen: set[Any] = set()
     for whole in chunks(records, duplicates=duplicates, extra=extra):
+        look(whole)
         chunk = states_of(whole, grid, duplicates, quantizer)
         alphabet = known or _alphabet(chunk, column)
         flags = np.asarray(chunk.table[finder.flag], dtype=bool) if finder.flag else None

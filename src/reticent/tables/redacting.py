@@ -15,6 +15,7 @@ from reticent.randomness import Source
 from reticent.redaction import RedactionPolicy, SequentialRedaction, redact_batch
 from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.support import touched
+from reticent.tables.charging import Margin
 from reticent.tables.chunks import Chunk
 from reticent.tables.grid import Grid, Gridded, runs
 from reticent.tables.models import Model, instant, near_secrets, series_on_grid, states_of
@@ -48,6 +49,8 @@ class RedactVerb:
         ε and the name of the mechanism, as asked for.
     margin : int, optional
         Steps around the secrets beyond which a model fitted on this release takes every record as released.
+    tried : Margin, optional
+        With it: remembers that the design exceeded the margin.
     """
 
     records: Records
@@ -58,6 +61,7 @@ class RedactVerb:
     design: Design
     asked: dict[str, Any]
     margin: int | None = None
+    tried: Margin | None = None
     smoothing: float | None = None
     duplicates: str = "error"
     action = "redact"
@@ -108,7 +112,12 @@ class RedactVerb:
         reach = self.margin if self.margin is not None else self.model.reach(name, series, secrets)
         geometry = (series.n, phase, secrets, tuple(np.flatnonzero(absent).tolist()), reach)
         if geometry not in self._designs:
-            mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3], reach)
+            try:
+                mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3], reach)
+            except RefusedError:
+                if self.margin is None or self.tried is None:
+                    raise
+                raise self.tried.refuse(self.margin) from None  # it could not end within the margin
             if mechanism.leakage() > self.asked["epsilon"] + TOLERANCE:
                 raise RefusedError("epsilon: the exact leakage of the design is above it, so nothing is released")
             self._designs[geometry] = len(self._mechanisms)
@@ -124,11 +133,8 @@ class RedactVerb:
             for first, last in runs(withheld):
                 self.model.refuse_overlap(name, int(series.ticks[first]), int(series.ticks[last]))
         elif (withheld & ~near_secrets(mechanism.private, series.n, self.margin)).any():
-            raise RefusedError(
-                f"margin: the design may withhold records more than {self.margin} steps from a secret, which the "
-                "model was fitted on, so nothing is released; another margin chosen now would depend on what is "
-                "hidden: use a model file that was fitted on earlier data"
-            )
+            assert self.tried is not None  # it comes with a margin
+            raise self.tried.refuse(self.margin)
 
     def _draw(
         self, guarded: Sequence[tuple[Any, int, Gridded, Any, slice]], source: Source, withheld: NDArray[np.bool_]

@@ -79,6 +79,7 @@ def redacted(
         mechanisms.append(body)
     parameters = {
         "asked": {"epsilon": epsilon, "mechanism": "quilt"},
+        "quantizer": None,
         "private": ["10/12"],
         "every": {"step": 1_800_000_000, "unit": "us"},
         "model": {"origin": "file", "margin": None, "smoothing": None},

@@ -353,7 +353,10 @@ def test_other_stretches_of_a_series_cannot_be_switched_unless_cut(ledger: Ledge
     epsilon = Fraction(repr(switch.guarantee.epsilon))
     assert only(cut).epsilon == 2 * epsilon
     with pytest.raises(RefusedError, match="exceeded"):
-        cut.charge(month(20, 40, cuts=True))
+        cut.charge(month(0, 30, cuts=True))
+    for stretch in ((20, 40), (0, 29), (0, 90)):  # parts of a piece, or several
+        with pytest.raises(RefusedError, match="which stretch"):
+            cut.charge(month(*stretch, cuts=True))
     with pytest.raises(RefusedError, match="which stretch"):
         cut.charge(month(91, 99))
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +19,7 @@ import reticent as rt
 from reticent.accounting import Budget, Event, Ledger
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError, LedgerError, RefusedError
-from reticent.tables.charging import file_hash
+from reticent.tables.charging import calendar, file_hash
 
 COLUMNS: dict[str, Any] = {"id": "meter", "time": "ts", "value": "kwh"}
 
@@ -257,6 +258,46 @@ def test_months_between_public_cuts_are_pieces_of_their_own(ledger: Ledger) -> N
     (spending,) = ledger.spent(window=4)
     assert spending.releases == 2
     assert spending.spent.epsilon <= 1
+
+
+def test_a_file_that_ends_within_a_piece_is_no_public_cut(ledger: Ledger) -> None:
+    """Two values of one month, switched in two files, are told apart with certainty by the file that each is in."""
+    release = {"output": None, "ledger": ledger, "cuts": "month"}
+    switch(frame(start="2024-01-01"), **release)
+    for start in ("2024-01-03", "2024-01-01 20:00", "2023-12-31"):
+        with pytest.raises(RefusedError, match="which stretch"):
+            switch(frame(start=start), **release)
+    with pytest.raises(RefusedError, match="which stretch"):
+        switch(frame(start="2024-01-20"), **release | {"cuts": "day"})
+    switch(frame(start="2024-01-01"), **release)
+    switch(frame(start="2024-02-20"), **release)
+    switch(frame(start="2024-01-01"), **release | {"cuts": "day"})
+    with pytest.raises(RefusedError, match="which stretch"):
+        switch(frame(start="2024-01-20"), **release | {"cuts": "day"})
+    (spending,) = ledger.spent(window=4)
+    assert spending.releases == 4
+    assert spending.spent.epsilon <= 3
+
+
+@pytest.mark.parametrize("cuts", ["day", "week", "month", "quarter", "year"])
+def test_the_calendar_is_that_of_the_cuts(cuts: str) -> None:
+    con = duckdb.connect()
+    for day in (-400, -1, 0, 3, 4, 19722, 19782, 19783, 20000):
+        tick = day * 86_400_000_000 + 12_345
+        query = f"SELECT epoch_us(date_trunc('{cuts}', make_timestamp(?))), "
+        query += f"epoch_us(date_trunc('{cuts}', make_timestamp(?)) + INTERVAL 1 {cuts})"
+        first, after = con.execute(query, [tick, tick]).fetchone() or ()
+        assert calendar(tick, cuts) == (first, after - 1)
+
+
+def test_an_answer_outlives_what_is_done_to_the_released_file(data: Path, ledger: Ledger) -> None:
+    out = data.with_name("a.csv")
+    switch(data, out, ledger, request="r")
+    released = out.read_bytes()
+    with out.open("ab") as file:
+        file.write(b"edited in place")
+    switch(data, out, ledger, request="r", overwrite=True)
+    assert out.read_bytes() == released
 
 
 def test_files_are_charged_by_default_and_frames_where_asked(data: Path, curator: Path) -> None:

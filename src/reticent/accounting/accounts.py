@@ -48,6 +48,12 @@ def _meet(one: Stretch, other: Stretch) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
 
 
+def _same(one: Geometry, other: Geometry) -> bool:
+    """Whether the same records, as far as it is known; between cuts of other kinds the stretches may differ."""
+    known = one.records >= 0 and (one.records, one.times) == (other.records, other.times)
+    return known or one[:4] == other[:4]
+
+
 def _of_kind(event: Event, kind: str) -> Any:
     """The step that makes the claim."""
     for part in event.parts:
@@ -114,21 +120,19 @@ class Switched:
         Raises
         ------
         RefusedError
-            Other records of the series than before, without declared cuts.
+            Other records of the series than before, unless a declared cut lies between.
         """
         event, geometry = item
         if event.stream and event.stream == self.stream:
             return self._continued(geometry)
         switch = _of_kind(event, TemporalGuarantee.kind)
-        same = {each[:4] for each, _ in self.pieces} <= {geometry[:4]}
         cuts = self.cuts and event.cuts
-        if not (same or cuts):
-            raise RefusedError(f"{NAMES['temporal']} and another of one series have no joint guarantee: {STRETCHES}")
         met = [piece for piece in self.pieces if _meet(piece[0].stretch, geometry.stretch)]
         apart = tuple(piece for piece in self.pieces if not _meet(piece[0].stretch, geometry.stretch))
-        if not same:
-            ends = [geometry, *(piece[0] for piece in met)]
-            geometry = Geometry(min(each.first for each in ends), max(each.last for each in ends))
+        if (apart and not cuts) or not all(_same(piece, geometry) for piece, _ in met):
+            raise RefusedError(f"{NAMES['temporal']} and another of one series have no joint guarantee: {STRETCHES}")
+        ends = [geometry, *(piece for piece, _ in met)]  # cut by day now, by month before: the month stays taken
+        geometry = geometry._replace(first=min(each.first for each in ends), last=max(each.last for each in ends))
         stream = "" if self.pieces else event.stream
         return Switched((*apart, (geometry, _Total(tuple(total for _, total in met), switch))), cuts, stream)
 

@@ -1,6 +1,7 @@
 """The releases that requests were answered with, kept beside the ledger: public files, to be handed out again.
 
-They are stored before the charge, so that whatever was charged can be handed out; a hard link where that is possible.
+They are stored before the charge, so that whatever was charged can be handed out; copies and no links, since a released
+file may be edited where it lies.
 """
 
 from __future__ import annotations
@@ -44,11 +45,8 @@ class Answers:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             part.mkdir()
             for name, path in files.items():
-                try:
-                    os.link(path, part / name)
-                except OSError:  # another file system, or one without links
-                    shutil.copyfile(path, part / name)
-                    sync(part / name)
+                shutil.copyfile(path, part / name)
+                sync(part / name)
             sync(part)
             with contextlib.suppress(OSError):  # stored before: equal, since the hash is
                 part.rename(place)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -105,6 +105,12 @@ class Coverage:
             [each.geometries[i][:4] for i in each.which.tolist()] or [each.geometries[0][:4]] for each in (self, other)
         )
         return np.array_equal(self.series, other.series) and mine == theirs
+
+    def widened(self, piece: Callable[[int], tuple[int, int]]) -> Coverage:
+        """The same records, each stretch from the begin of its first tick's piece to the end of its last tick's."""
+        ends = ((piece(each.first)[0], piece(each.last)[1]) for each in self.geometries)
+        wide = (each._replace(first=a, last=b) for each, (a, b) in zip(self.geometries, ends, strict=True))
+        return Coverage(self.series, self.which, tuple(wide))
 
     def meets(self, other: Coverage) -> bool:
         """Whether some series has a stretch in one that meets its stretch in the other."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from reticent.accounting.answers import RELEASED, Answers
 from reticent.accounting.coverage import Coverage, CoverageBuilder
-from reticent.accounting.events import Event, canonical, step_of_release
+from reticent.accounting.events import Event, canonical, once_name, step_of_release
 from reticent.accounting.ledger import Ledger
 from reticent.accounting.lines import Charge
 from reticent.errors import ArgumentError, RefusedError
@@ -114,7 +114,8 @@ class Account:
                 raise ArgumentError("internal: only a file can be known again as the first step of a pipeline")
             self.ledger.note_step(event, sha256)
             return None
-        stored = Answers(self.ledger.path) if files and (self.request or work.once) else None
+        kept = self.request is not None or once_name(event) is not None
+        stored = Answers(self.ledger.path) if files and kept else None
         if stored is not None and files is not None and sha256 is not None:
             stored.keep(sha256, files)
         try:
@@ -177,13 +178,14 @@ class Work:
 
     def event(self, dataset: str) -> Event:
         """What is charged."""
+        cuts = self.parameters.get("cuts")
         return Event.of(
             *(() if self.before is None else self.before.steps),
             step_of_release(self.action, self.parameters),
             dataset=dataset,
             columns=self.columns,
             coverage=self._covered(),
-            cuts=self.parameters.get("cuts") is not None,
+            cuts=cuts is not None,
             stream=self.parameters.get("continued", {}).get("stream", ""),
         )
 
@@ -196,7 +198,8 @@ class Work:
             If this step was of other records than the redaction.
         """
         if self.before is None or not any("redact" in step for step in self.before.steps):
-            return self.coverage
+            cuts = self.parameters.get("cuts")
+            return self.coverage if cuts is None else self.coverage.widened(lambda tick: calendar(tick, cuts))
         if not self.before.coverage.same_records(self.coverage):
             raise RefusedError(
                 "ledger: a pipeline has a joint claim only where each step is of the same records; give the whole "
@@ -260,6 +263,21 @@ _SECOND_TRY = (
     "a model of the released records of these series was refused before, since its design exceeded the margin; "
     + _NO_OTHER
 )
+
+
+def calendar(tick: int, cuts: str) -> tuple[int, int]:
+    """First and last tick of the calendar day, week, month, quarter or year of a tick (microseconds)."""
+    day = np.datetime64(tick, "us").astype("datetime64[D]")
+    if cuts in ("day", "week"):
+        size = 1 if cuts == "day" else 7
+        begin = day - (int(day.astype(np.int64)) + 3) % size  # the epoch was a Thursday
+        end = begin + size
+    else:
+        size = {"month": 1, "quarter": 3, "year": 12}[cuts]
+        begin = np.datetime64(int(day.astype("datetime64[M]").astype(np.int64)) // size * size, "M")
+        end = begin + size
+    first, after = (int(each.astype("datetime64[us]").astype(np.int64)) for each in (begin, end))
+    return first, after - 1
 
 
 def job_text(action: str, asked: Mapping[str, Any]) -> str:

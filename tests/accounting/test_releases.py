@@ -163,6 +163,21 @@ def test_redactions_are_charged_by_what_they_leak_together(tmp_path: Path, ledge
         rt.tables.redact(table, epsilon=1.5, **{**common, "private": "2024-01-01 02:00/2024-01-01 02:00"})
 
 
+def test_other_cells_with_the_same_symbols_are_other_states(ledger: Ledger) -> None:
+    """Midpoints 1 and 3 both, but together the releases show on which side of 1.5 and of 2 a value lies."""
+    table = pd.DataFrame({"t": range(60), "v": [1.0, 1.7, 3.0] * 20})
+
+    def redact(edges: list[float]) -> Any:
+        chain = rt.MarkovChain([[0.6, 0.4], [0.5, 0.5]], states=rt.Quantizer(edges).symbols)
+        given = {"epsilon": 1.0, "model": chain, "edges": edges, "symbols": "midpoint", "mechanism": "optimal"}
+        return rt.tables.redact(table, time="t", value="v", private="30/30", ledger=ledger, **given)
+
+    redact([0, 2, 4])
+    redact([0, 2, 4])
+    with pytest.raises(RefusedError, match="states"):
+        redact([0.5, 1.5, 4.5])
+
+
 def test_quantise_then_switch_is_one_pipeline(data: Path, ledger: Ledger) -> None:
     coarse = data.with_name("coarse.csv")
     common: dict[str, Any] = {"low": 0, "high": 10, "outputs": 4, **COLUMNS, "ledger": ledger}

@@ -6,6 +6,7 @@ Whatever the design does not prove is refused here, before anything is spent.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -240,12 +241,15 @@ class Redacted:
         The alphabet that all chains share.
     step : int
         Ticks between records.
+    cells : mapping, optional
+        What the values were coarsened to first: other cells may share their symbols.
     """
 
     alone: Any = None
     local: tuple[_Local, ...] = ()
     states: tuple[Any, ...] = ()
     step: int = 1
+    cells: Mapping[str, Any] | None = None
 
     def add(self, item: Item) -> Redacted:
         """One more.
@@ -265,10 +269,10 @@ class Redacted:
         if self.alone is not None:
             self._first(policy, EPSILON_DOES_NOT_ADD if isinstance(self.alone, Budget) else DRAWN_ONCE)
         states, step = part.mechanisms[0].chain.states, part.step
-        if self.local and states != self.states:
+        if self.local and (states, part.cells) != (self.states, self.cells):
             raise RefusedError(
                 f"{NAMES['pufferfish']} and another of the same series have no joint guarantee: their chains have "
-                "different states. No claim survives; use the states of the first"
+                "different states. No claim survives; use the states (and edges) of the first"
             )
         if self.local and (step != self.step or (geometry.first - self.local[0].first) % step):
             raise RefusedError(
@@ -276,7 +280,7 @@ class Redacted:
                 "lie on one grid of times. No claim survives; use the sampling period of the first"
             )
         records = policy.n if policy is not None else (geometry.last - geometry.first) // step + 1
-        return Redacted(None, (*self.local, _Local(policy, geometry.first, records)), states, step)
+        return Redacted(None, (*self.local, _Local(policy, geometry.first, records)), states, step, part.cells)
 
     def _first(self, alone: Any, why: str) -> Redacted:
         if self.alone is not None or self.local:

@@ -35,10 +35,13 @@ class Redaction:
     mechanisms : tuple of redaction mechanisms
     step : int
         Ticks between neighbouring records.
+    cells : mapping, optional
+        The quantiser that the values passed first, as plain values: its symbols are the states.
     """
 
     mechanisms: tuple[Any, ...]
     step: int = 1
+    cells: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +191,7 @@ def step_of_release(action: str, parameters: Mapping[str, Any]) -> Step:
             return step_of(switch_of(parameters))
         case "redact":
             mechanisms = (redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"])
-            return step_of(Redaction(tuple(mechanisms), parameters["every"]["step"]))
+            return step_of(Redaction(tuple(mechanisms), parameters["every"]["step"], parameters["quantizer"]))
     if "aggregate" in parameters:
         return step_of(AggregateQuantization.from_dict(parameters["aggregate"]))
     return {"quantize": list(parameters["coordinates"])}
@@ -224,7 +227,8 @@ def _redact_step(part: Redaction) -> Step:
             text = canonical({**chain, "phase": 0})
             own.append([chains.setdefault(text, len(chains)), chain["phase"]])
         mechanisms.append({**body, "chains": own})
-    return {"redact": mechanisms, "chains": [json.loads(text) for text in chains], "step": part.step}
+    cells = {} if part.cells is None else {"cells": part.cells}
+    return {"redact": mechanisms, "chains": [json.loads(text) for text in chains], "step": part.step, **cells}
 
 
 def _redaction(step: Step) -> Redaction:
@@ -232,7 +236,7 @@ def _redaction(step: Step) -> Redaction:
     for each in step["redact"]:
         chains = [{**step["chains"][index], "phase": phase} for index, phase in each["chains"]]
         mechanisms.append(redaction_of({**each, "chains": chains}))
-    return Redaction(tuple(mechanisms), step["step"])
+    return Redaction(tuple(mechanisms), step["step"], step.get("cells"))
 
 
 @lru_cache(maxsize=4096)

@@ -113,7 +113,7 @@ class Certificate:
             raise VerificationError(f"certificate: not strict JSON ({error})") from None
         if not isinstance(body, dict) or body.get("format") != FORMAT:
             raise VerificationError("certificate: this file is not a certificate of a release")
-        if body.get("schema") != SCHEMA:
+        if type(body.get("schema")) is not int or body["schema"] != SCHEMA:
             raise VerificationError(
                 "certificate: it has another schema than this version reads; verify it with the version that wrote it"
             )

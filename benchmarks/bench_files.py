@@ -1,6 +1,6 @@
 """Whole files: `reticent` beside DuckDB's own sorted copy of the same file, in one run, alternating.
 
-    python benchmarks/bench_files.py [--rows 1,3,10] [--series 2000] [--repeat 3] [--memory 256MB]
+    python benchmarks/bench_files.py [--rows 1,3,10] [--series 2000] [--repeat 3]
 
 Prints, for each size (millions of rows), the median time and the peak memory of each, and the ratio of times.
 """
@@ -21,7 +21,6 @@ import duckdb
 COPY = """
 import duckdb, sys
 con = duckdb.connect()
-con.execute(f"SET memory_limit = '{sys.argv[3]}'")
 con.execute(f"COPY (SELECT meter, ts, kwh FROM '{sys.argv[1]}' ORDER BY meter, ts) TO '{sys.argv[2]}' (FORMAT parquet)")
 """
 
@@ -30,8 +29,8 @@ def make(path: Path, millions: float, series: int) -> None:
     """Half-hourly meters in shuffled order."""
     rows = int(millions * 1e6)
     duckdb.sql(
-        f"COPY (SELECT (i % {series})::INT AS meter, TIMESTAMP '2024-01-01' + INTERVAL (i // {series} * 30) MINUTE AS ts, "
-        f"round(random() * 5, 3)::DOUBLE AS kwh FROM range({rows}) t(i) ORDER BY hash(i)) TO '{path}' (FORMAT parquet)"
+        f"COPY (SELECT (i % {series})::INT AS meter, "
+        f"TIMESTAMP '2024-01-01' + INTERVAL (i // {series} * 30) MINUTE AS ts, round(random() * 5, 3)::DOUBLE AS kwh FROM range({rows}) t(i) ORDER BY hash(i)) TO '{path}' (FORMAT parquet)"
     )
 
 
@@ -50,18 +49,32 @@ def main() -> None:
     parser.add_argument("--rows", default="1,3,10", help="millions of rows")
     parser.add_argument("--series", type=int, default=2000)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--memory", default="256MB")
     options = parser.parse_args()
     tool = [sys.executable, "-c", "from reticent.cli import main; main()"]
-    columns = ["--id", "meter", "--time", "ts", "--value", "kwh", "--memory", options.memory, "--overwrite"]
+    columns = [
+        "--id",
+        "meter",
+        "--time",
+        "ts",
+        "--value",
+        "kwh",
+        "--memory",
+        options.memory,
+        "--overwrite",
+        "--no-ledger",
+    ]
     print(f"{'rows':>8} {'':12}{'seconds':>9}{'MB':>7}{'times DuckDB':>14}")
     with tempfile.TemporaryDirectory() as folder:
         for millions in map(float, options.rows.split(",")):
             data, out = Path(folder, "in.parquet"), Path(folder, "out.parquet")
             make(data, millions, options.series)
             verbs = {
-                "DuckDB copy": [sys.executable, "-c", COPY, str(data), str(out), options.memory],
+                "DuckDB copy": [sys.executable, "-c", COPY, str(data), str(out)],
                 "switch": [*tool, "switch", str(data), "-o", str(out), *columns, "--window", "24", "--epsilon", "2"],
+                "mallows": [
+                    *(*tool, "switch", str(data), "-o", str(out), *columns),
+                    *("--window", "24", "--epsilon", "2", "--mechanism", "mallows"),
+                ],
                 "quantize": [
                     *(*tool, "quantize", str(data), "-o", str(out), *columns),
                     *("--low", "0", "--high", "5", "--bits", "3"),

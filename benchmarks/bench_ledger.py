@@ -59,9 +59,9 @@ def main(charges: int) -> None:
         gathered = _timed(lambda: builder.add(range(size), np.tile(np.arange(48), size), np.arange(size + 1) * 48))
         event = Event.of(FootruleSwitch(24, 2.0), coverage=builder.finish())
         times = [_timed(lambda: panel.charge(event)) for _ in range(3)]
+        charges = ", ".join(f"{1e3 * t:.0f}" for t in times)
         print(
-            f"panel of {size} series: fingerprints {gathered:.2f} s, charges {', '.join(f'{1e3 * t:.0f}' for t in times)}"
-            f" ms, ledger {panel.path.stat().st_size / 1e6:.2f} MB"
+            f"panel of {size} series: fingerprints {gathered:.2f} s, charges {charges} ms, ledger {panel.path.stat().st_size / 1e6:.2f} MB"
         )
 
 

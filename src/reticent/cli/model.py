@@ -27,7 +27,7 @@ def fit(
         int | None, typer.Option("--rhythm", help="Instants of a rhythm to test for; those of a day by default.")
     ] = None,
     id: opt.ID = None,
-    memory: opt.MEMORY = opt.DEFAULT_MEMORY,
+    memory: opt.MEMORY = None,
     duplicates: opt.DUPLICATES = "error",
     delimiter: opt.DELIMITER = None,
     decimal: opt.DECIMAL = None,

@@ -25,7 +25,9 @@ PRIVATE_REPORT = Annotated[
 ]
 SEED = Annotated[int | None, typer.Option("--seed", help="For tests only: a release with a seed is not private.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-MEMORY = Annotated[str, typer.Option("--memory", help="What sorting may use before it spills to disk.")]
+MEMORY = Annotated[
+    str | None, typer.Option("--memory", help="What sorting may use before it spills; by default as little as will do.")
+]
 DUPLICATES = Annotated[
     str, typer.Option("--duplicates", help="Records of one series and time: error, min, max or keep.")
 ]
@@ -63,8 +65,6 @@ INTERNAL = Annotated[
     bool, typer.Option("--internal", help="OUT stays in the house, as a first step; it is not charged.")
 ]
 SIGN = Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Key to sign the certificate with.")]
-
-DEFAULT_MEMORY = "256MB"
 
 
 def reading(

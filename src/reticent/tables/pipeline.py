@@ -25,7 +25,7 @@ from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.frames import from_arrow, to_arrow
-from reticent.tables.reading import Columns, Records, connect, open_records, sentence
+from reticent.tables.reading import Columns, DoesNotFitError, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
 from reticent.tables.staging import Outputs, complete, seal, staged
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
+MEMORY = ("64MB", "512MB")  # tried one after the other, then DuckDB's own limit
 SAMPLE_SERIES = 3
 SAMPLE_ROWS = 1000
 
@@ -78,7 +79,7 @@ class Job:
     duplicates : {"error", "min", "max", "keep"}
     reading : Reading
     memory : str, optional
-        What sorting may use before it spills to disk, such as "500MB".
+        What sorting may use before it spills to disk, such as "500MB"; by default as little as will do.
     output : path, optional
         Where the released file goes, certificate and report beside it; a frame is returned where there is none.
     overwrite : bool
@@ -155,14 +156,14 @@ def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Itera
     try:
         with connect(job.memory, scratch) as con:
             yield open_records(con, table, job.columns, job.reading, extra)
-    except duckdb.Error as error:  # whose words may hold a line of the data
+    except (duckdb.Error, MemoryError) as error:  # whose words may hold a line of the data
         raise sentence(error, table) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] = ()) -> Release:
-    """Release a table or a file.
+    """Release a table or a file, in little memory if it can be: more is allowed only where sorting asks for it.
 
     Raises
     ------
@@ -171,6 +172,15 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
     RefusedError
         The exact guarantee is not what was asked for: nothing is left behind.
     """
+    for memory in MEMORY if job.memory is None else ():
+        try:
+            return _run(replace(job, memory=memory), make_verb, extra)
+        except DoesNotFitError:
+            continue
+    return _run(job, make_verb, extra)
+
+
+def _run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...]) -> Release:
     job = replace(job, text=job.account.identified(job.text, job.table))
     known = job.account.answered(job.text)
     before = job.account.earlier(job.table)

@@ -84,6 +84,10 @@ class Records:
         return self.types[self.columns.time].startswith(_WHOLE)
 
 
+class DoesNotFitError(InputError):
+    """Sorting asks for more memory than it was allowed."""
+
+
 @contextmanager
 def connect(memory: str | None, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A private in-memory DuckDB that spills into `scratch` and loads nothing from outside."""
@@ -268,8 +272,8 @@ def sentence(error: Exception, source: Path | Any) -> InputError:
         return InputError(f"input: {name} is not valid text in this encoding; name it with --encoding")
     if "NotImplemented" in type(error).__name__:
         return InputError(f"input: {name} has a column of a type that is not read; convert it, or leave it out")
-    if "OutOfMemory" in type(error).__name__:
-        return InputError(f"input: {name} does not fit; allow more with --memory, or free room on the disk")
+    if "Memory" in type(error).__name__:
+        return DoesNotFitError(f"input: {name} does not fit; allow more with --memory, or free room on the disk")
     if line:
         return InputError(f"input: line {line[1]} of {name} cannot be read (quoting or encoding)")
     return InputError(f"input: {name} cannot be read ({type(error).__name__}); is the file whole?")

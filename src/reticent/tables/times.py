@@ -20,6 +20,7 @@ FORMATS = tuple(date + clock for date in _DATES for clock in _CLOCKS)
 
 _ISO = r"\s*\d{4,6}[-/]\d{1,2}[-/]\d{1,2}"
 _CLOCK = r"[T ]\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+_GLANCE = 2000  # rows that rule most formats out, before all rows are read with the others
 _OFFSET = r"\s?(Z|UTC|[+-]\d{2}(:?\d{2})?)"
 
 
@@ -50,13 +51,13 @@ def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: s
     if asked:
         _check_asked(con, asked)
     candidates = [asked] if asked else [WHOLE, ISO, ISO_OFFSET, *FORMATS]
-    found = con.sql(
-        f"SELECT count({name}), {', '.join(f'count({expression(column, each)})' for each in candidates)} FROM {view}"
-    ).fetchall()[0]
-    present, hits = found[0], found[1:]
-    fits = [each for each, hit in zip(candidates, hits, strict=True) if hit == present]
+    present, hits = _hits(con, f"(SELECT {name} FROM {view} LIMIT {_GLANCE})", column, candidates)
+    likely = [each for each in candidates if hits[each] == present]
+    present, hits = _hits(con, view, column, likely)
+    fits = [each for each in likely if hits[each] == present]
     if not fits:
-        best = max(zip(hits, candidates, strict=True))
+        present, hits = _hits(con, view, column, candidates)
+        best = max((hits[each], each) for each in candidates)
         if best[0] == 0:
             raise InputError(
                 f"time: column {column} holds no times that can be read; name the right column, or its format with "
@@ -75,6 +76,15 @@ def find_format(con: duckdb.DuckDBPyConnection, view: str, column: str, asked: s
                 "say which with --time-format"
             )
     return fits[0], expression(column, fits[0])
+
+
+def _hits(
+    con: duckdb.DuckDBPyConnection, relation: str, column: str, candidates: list[str]
+) -> tuple[int, dict[str, int]]:
+    """Entries that are present, and how many of them each format reads."""
+    counts = [quoted(column), *(expression(column, each) for each in candidates)]
+    found = con.sql(f"SELECT {', '.join(f'count({each})' for each in counts)} FROM {relation}").fetchall()[0]
+    return found[0], dict(zip(candidates, found[1:], strict=True))
 
 
 def _check_asked(con: duckdb.DuckDBPyConnection, asked: str) -> None:

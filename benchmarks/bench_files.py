@@ -30,7 +30,8 @@ def make(path: Path, millions: float, series: int) -> None:
     rows = int(millions * 1e6)
     duckdb.sql(
         f"COPY (SELECT (i % {series})::INT AS meter, "
-        f"TIMESTAMP '2024-01-01' + INTERVAL (i // {series} * 30) MINUTE AS ts, round(random() * 5, 3)::DOUBLE AS kwh FROM range({rows}) t(i) ORDER BY hash(i)) TO '{path}' (FORMAT parquet)"
+        f"TIMESTAMP '2024-01-01' + INTERVAL (i // {series} * 30) MINUTE AS ts, round(random() * 5, 3)::DOUBLE AS kwh "
+        f"FROM range({rows}) t(i) ORDER BY hash(i)) TO '{path}' (FORMAT parquet)"
     )
 
 

@@ -60,9 +60,8 @@ def main(charges: int) -> None:
         event = Event.of(FootruleSwitch(24, 2.0), coverage=builder.finish())
         times = [_timed(lambda: panel.charge(event)) for _ in range(3)]
         charges = ", ".join(f"{1e3 * t:.0f}" for t in times)
-        print(
-            f"panel of {size} series: fingerprints {gathered:.2f} s, charges {charges} ms, ledger {panel.path.stat().st_size / 1e6:.2f} MB"
-        )
+        size_mb = panel.path.stat().st_size / 1e6
+        print(f"panel of {size} series: fingerprints {gathered:.2f} s, charges {charges} ms, ledger {size_mb:.2f} MB")
 
 
 def _timed(function: object) -> float:

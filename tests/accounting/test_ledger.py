@@ -54,6 +54,15 @@ def test_ten_spends_of_a_tenth_fill_a_budget_of_one(ledger: Ledger, tenth: Any) 
     assert only(ledger).epsilon == 1
 
 
+def test_a_limit_of_one_kind_is_not_passed_by_with_another(ledger: Ledger) -> None:
+    ledger.limit("meters", outputs=8)
+    with pytest.raises(RefusedError, match="a limit is set for noiseless privacy of these data and none for temporal"):
+        ledger.charge(spend("0.1"))
+    ledger.limit("meters", epsilon=1, window=24)
+    ledger.charge(spend("0.1"))
+    ledger.charge(spend("0.1", dataset="others"))
+
+
 def test_no_spend_is_too_small_to_count(ledger: Ledger) -> None:
     ledger.limit("meters", epsilon="1", window=24)
     ledger.charge(spend(1 - Fraction(1, 10**40)))

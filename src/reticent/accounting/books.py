@@ -218,6 +218,13 @@ def checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:
             "ledger: the releases of a series together would show a record that one of them withholds as private, so "
             "that claim would be void; hide the same records in each"
         )
+    if book.limits and not any(book.limits_of(kind) for kind in event.claims):
+        stated = " and ".join(sorted({limit.kind for limit in book.limits.values()}))
+        asked = " or ".join(sorted(event.claims))
+        raise RefusedError(
+            f"ledger: a limit is set for {stated} privacy of these data and none for {asked} privacy, so this release "
+            "would pass it by; set one for that too (reticent ledger limit)"
+        )
     found = []
     releases = max(account.releases for account in posting.fresh)
     for kind in sorted(event.claims):

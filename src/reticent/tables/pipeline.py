@@ -156,7 +156,11 @@ def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Itera
     try:
         with connect(job.memory, scratch) as con:
             yield open_records(con, table, job.columns, job.reading, extra)
-    except (duckdb.Error, MemoryError) as error:  # whose words may hold a line of the data
+    except duckdb.Error as error:  # whose words may hold a line of the data
+        raise sentence(error, table) from None
+    except (MemoryError, OSError) as error:  # DuckDB's own, by way of Arrow
+        if "Out of Memory Error" not in str(error):
+            raise
         raise sentence(error, table) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -272,7 +272,7 @@ def sentence(error: Exception, source: Path | Any) -> InputError:
         return InputError(f"input: {name} is not valid text in this encoding; name it with --encoding")
     if "NotImplemented" in type(error).__name__:
         return InputError(f"input: {name} has a column of a type that is not read; convert it, or leave it out")
-    if "Memory" in type(error).__name__:
+    if "Out of Memory" in message:
         return DoesNotFitError(f"input: {name} does not fit; allow more with --memory, or free room on the disk")
     if line:
         return InputError(f"input: line {line[1]} of {name} cannot be read (quoting or encoding)")

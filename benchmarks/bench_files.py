@@ -59,8 +59,6 @@ def main() -> None:
         "ts",
         "--value",
         "kwh",
-        "--memory",
-        options.memory,
         "--overwrite",
         "--no-ledger",
     ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reticent.certificates import Certificate
     from reticent.tables.pipeline import Pair
 
-__all__ = ["private_report", "public_report", "warm_up"]
+__all__ = ["private_report", "public_report"]
 
 
 def public_report(certificate: Certificate) -> str:
@@ -53,14 +53,3 @@ def private_report(certificate: Certificate, pairs: Sequence[Pair], plan: tuple[
     from reticent.reports.page import render
 
     return render(certificate, compare(certificate, pairs), plan)
-
-
-def warm_up() -> None:
-    """Load what the pictures need, while the data are being read: it takes a second, of which little is Python's."""
-    from importlib import import_module
-
-    import vl_convert
-
-    for library in ("altair", "jinja2"):
-        import_module(library)
-    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"})

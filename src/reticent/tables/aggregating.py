@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,10 @@ class AggregateVerb:
     action = "quantize"
     extra = (MEMBERS,)
     _groups: list[tuple[Any, Roster]] = field(default_factory=list)
+
+    def warm_up(self) -> None:
+        """Load the compiler of the kernels."""
+        import_module("numba")
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The aggregates of whole groups and windows."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -310,6 +311,10 @@ class ContinuedVerb:
     def released(self) -> Columns:
         """Columns of the release: those of the input."""
         return self.columns
+
+    def warm_up(self) -> None:
+        """Load the compiler of the kernels."""
+        import_module("numba")
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """What can be released of whole series; the rest is held."""

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -57,6 +56,9 @@ class Verb(Protocol):
     @property
     def extra(self) -> tuple[str, ...]:
         """Columns that are read beside those of the release."""
+
+    def warm_up(self) -> None:
+        """Load what `apply` needs, while the data are being sorted."""
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
@@ -240,9 +242,8 @@ def _work(job: Job, verb: Verb, coverage: Coverage, before: Event | None) -> Wor
 
 
 def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path, before: Event | None) -> Release:
-    from reticent.reports import private_report, public_report, warm_up
+    from reticent.reports import private_report, public_report
 
-    Thread(target=warm_up).start()
     path = folder / outputs.released.name
     format = format_of_name(outputs.released, records.format)
     writer: Writer | None = None
@@ -290,6 +291,7 @@ def _pass(
     stream = chunks(verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep)
     with ThreadPoolExecutor(max_workers=1) as reading, ThreadPoolExecutor(max_workers=1) as writing:
         ahead = reading.submit(next, stream, None)
+        verb.warm_up()
         while (chunk := ahead.result()) is not None:
             ahead = reading.submit(next, stream, None)
             table = verb.apply(chunk, job.source)

@@ -32,6 +32,11 @@ class QuantizeVerb:
         """Columns of the release: those of the input."""
         return self.records.columns
 
+    def warm_up(self) -> None:
+        """Load the kernels, with a value that is thrown away."""
+        for part in self.mechanism.coordinates:
+            part.quantizer.encode(np.array([float(part.quantizer.low)]))
+
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
         import pyarrow as pa

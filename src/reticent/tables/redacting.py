@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,10 @@ class RedactVerb:
     def released(self) -> Columns:
         """Columns of the release: those of the input."""
         return self.records.columns
+
+    def warm_up(self) -> None:
+        """Load the compiler of the kernels."""
+        import_module("numba")
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent.errors import ArgumentError, RefusedError
 from reticent.guarantees import rounded_up
-from reticent.randomness import Source
+from reticent.randomness import Source, seeded_source
 from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, StaSwitch, Switch, auto_switch, switch_batch
 from reticent.switching.mechanism import check_number
 from reticent.tables.chunks import Chunk
@@ -41,6 +41,10 @@ class SwitchVerb:
     def released(self) -> Columns:
         """Columns of the release: those of the input."""
         return self.columns
+
+    def warm_up(self) -> None:
+        """Load the kernels and compile them if need be, with a series that is thrown away."""
+        switch_batch(self.switch, np.array([0, 2]), seeded_source(0), ["warm-up"])
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""

@@ -20,7 +20,7 @@ from reticent import tables
 from reticent.accounting.fingerprints import fingerprint_key
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError, InputError, RefusedError
-from reticent.tables import Private
+from reticent.tables import Private, pipeline
 from reticent.tables import chunks as chunking
 
 NAN = float("nan")
@@ -184,7 +184,7 @@ def test_where_chunks_end_changes_nothing(verb: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("size", [1, 3, 8, 1000])
 def test_chunks_hold_whole_series_in_order(size: int) -> None:
     job = tables.jobs.job_of(PANEL, {"id": "id", "time": "ts", "value": "load"})
-    with tables.opened(job, ()) as records:
+    with pipeline.opened(job, ()) as records:
         parts = list(chunking.chunks(records, rows=size))
     names = [name for part in parts for name in part.ids]
     assert names == ["s0", "s1", "s2", "s3", "s4"]

@@ -13,6 +13,7 @@ import re
 import secrets
 import sqlite3
 import urllib.parse
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,7 +76,7 @@ class Chain:
                     if known is None
                     else f"ledger: {path.name} is missing, and with it what was spent; put it back"
                 )
-            self._connection, self._pid = _connect(path), os.getpid()
+            self._open()
             _check_schema(self._connection, path)
             self.name = _name_of(self._connection, path)
             if known not in (None, self.name):
@@ -223,16 +224,25 @@ class Chain:
             take(self.count, text)
             self.count, self._mac = self.count + 1, mac
 
+    def _open(self) -> None:
+        self._connection, self._pid = _connect(self.path), os.getpid()
+        weakref.finalize(self, _let_go, self._connection, self._pid).atexit = False
+
     def _reopen(self) -> None:
         """A connection does not cross a fork."""
         if self._pid != os.getpid():
-            self._connection, self._pid = _connect(self.path), os.getpid()
+            self._open()
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._pid == os.getpid():
-            self._connection.close()
+        _let_go(self._connection, self._pid)
         self._heads.close()
+
+
+def _let_go(connection: sqlite3.Connection, pid: int) -> None:
+    """Close a connection of this process; one that came through a fork is its parent's."""
+    if pid == os.getpid():
+        connection.close()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -245,8 +255,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{name}?mode=rw", uri=True, isolation_level=None, timeout=30.0, check_same_thread=False
     )
-    for setting in ("synchronous = FULL", "trusted_schema = OFF", "cell_size_check = ON"):
-        connection.execute(f"PRAGMA {setting}")
+    try:
+        for setting in ("synchronous = FULL", "trusted_schema = OFF", "cell_size_check = ON"):
+            connection.execute(f"PRAGMA {setting}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

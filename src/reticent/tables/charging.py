@@ -270,12 +270,12 @@ def calendar(tick: int, cuts: str) -> tuple[int, int]:
     day = np.datetime64(tick, "us").astype("datetime64[D]")
     if cuts in ("day", "week"):
         size = 1 if cuts == "day" else 7
-        begin = day - (int(day.astype(np.int64)) + 3) % size  # the epoch was a Thursday
-        end = begin + size
+        begin = day - np.timedelta64((int(day.astype(np.int64)) + 3) % size, "D")  # the epoch was a Thursday
+        end = begin + np.timedelta64(size, "D")
     else:
         size = {"month": 1, "quarter": 3, "year": 12}[cuts]
         begin = np.datetime64(int(day.astype("datetime64[M]").astype(np.int64)) // size * size, "M")
-        end = begin + size
+        end = begin + np.timedelta64(size, "M")
     first, after = (int(each.astype("datetime64[us]").astype(np.int64)) for each in (begin, end))
     return first, after - 1
 

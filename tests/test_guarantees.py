@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import reticent as rt
 from reticent.errors import ArgumentError
-from reticent.guarantees import count
+from reticent.guarantees import Guarantee, count, guarantee_from_dict
 
 EPSILONS = st.floats(0, 20)
 DELTAS = st.floats(0, 1)
@@ -126,3 +126,16 @@ def test_every_promise_says_its_unit_and_what_it_leaves_out() -> None:
 @pytest.mark.parametrize(("value", "text"), [(1, "1"), (9_999_999, "9,999,999"), (2**40, "2^40")])
 def test_counts(value: int, text: str) -> None:
     assert count(value) == text
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        rt.PufferfishGuarantee(1.5, "record 3", "the chain"),
+        rt.PufferfishGuarantee(float("inf"), "record 3", "the chain"),
+        rt.TemporalGuarantee(2.0, 1e-6, 24, statistical=True, cuts=True),
+        rt.NoiselessGuarantee(8, "series", local=False, assuming="a public roster"),
+    ],
+)
+def test_a_guarantee_is_read_back_as_it_was_written(guarantee: Guarantee) -> None:
+    assert guarantee_from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee

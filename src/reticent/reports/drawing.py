@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WIDE, NARROW = 656, 290  # pixels between the axes; the page shows one or the other
 
 PALETTE = ("#3b7dd8", "#c2701a", "#2e9567", "#9468cc", "#d4504c", "#1b8fa3", "#87842b", "#7f868f")
-BLUE, ORANGE, GREY, RED = PALETTE[0], PALETTE[1], PALETTE[7], PALETTE[4]
+BLUE, ORANGE, RED = PALETTE[0], PALETTE[1], PALETTE[4]
 SECRET = PALETTE[3]
 
 Rows = Iterable[Mapping[str, Any]]

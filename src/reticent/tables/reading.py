@@ -74,10 +74,6 @@ class Records:
     schema: pa.Schema | None = None
     plan: tuple[tuple[str, str], ...] = field(default=())
 
-    def numeric(self, column: str) -> bool:
-        """Whether a column holds numbers."""
-        return self.types[column].startswith(_NUMBERS)
-
     @property
     def time_is_whole(self) -> bool:
         """Whether times are plain integers (steps) and not instants."""

@@ -32,7 +32,7 @@ from reticent.tables.pipeline import Release, run
 from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
 from reticent.tables.reading import Columns, Records
-from reticent.tables.redacting import RedactVerb, Secrets
+from reticent.tables.redacting import Design, RedactVerb, Secrets
 from reticent.tables.switching import SwitchVerb, choose_switch, cut
 
 _DESIGNS: dict[str, Any] = {"quilt": markov_quilt, "three-region": three_region, "optimal": optimal_policy}
@@ -323,12 +323,7 @@ def redact(
         cells=None if cells is None else cells.to_dict(),
     )
 
-    def design(
-        chain: MarkovChain, n: int, secrets: Secrets, absent: tuple[int, ...], reach: int | None
-    ) -> RedactionPolicy | SequentialRedaction:
-        if mechanism == "sequential":
-            return sequential_redaction(chain, n, list(secrets), epsilon, absent, reach)
-        return _DESIGNS[mechanism](chain, n, list(secrets), epsilon, missing=absent)
+    design = designer(mechanism, epsilon)
 
     def make(records: Records) -> RedactVerb:
         grid = grid_of(records, every or (known.every if known else None))
@@ -361,6 +356,19 @@ def redact(
         )
 
     return run(job, make, stated.columns)
+
+
+def designer(mechanism: str, epsilon: float) -> Design:
+    """What makes the mechanism of that name (one of `MECHANISMS`) for one geometry of secrets."""
+
+    def design(
+        chain: MarkovChain, n: int, secrets: Secrets, absent: tuple[int, ...], reach: int | None
+    ) -> RedactionPolicy | SequentialRedaction:
+        if mechanism == "sequential":
+            return sequential_redaction(chain, n, list(secrets), epsilon, absent, reach)
+        return _DESIGNS[mechanism](chain, n, list(secrets), epsilon, missing=absent)
+
+    return design
 
 
 def _each(name: str, value: Number | Sequence[Number] | None, columns: Columns) -> list[Number]:

@@ -1,0 +1,22 @@
+"""Reconstruction of a hidden record from a redacted series: the posterior, the best guess, and what ε allows."""
+
+from reticent.attacks.reconstruction.adversary import Adversary, success_bound
+from reticent.attacks.reconstruction.trials import (
+    Case,
+    estimate_chain,
+    reconstruct,
+    reconstruct_cases,
+    sample_outputs,
+    unprotected,
+)
+
+__all__ = [
+    "Adversary",
+    "Case",
+    "estimate_chain",
+    "reconstruct",
+    "reconstruct_cases",
+    "sample_outputs",
+    "success_bound",
+    "unprotected",
+]

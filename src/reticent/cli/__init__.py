@@ -9,6 +9,7 @@ import typer
 
 from reticent._version import __version__
 from reticent.cli import demo, experiment, inspect, key, ledger, model, release
+from reticent.cli.terminal import one_line
 
 app = typer.Typer(
     name="reticent",
@@ -53,7 +54,7 @@ app.add_typer(ledger.app, name="ledger")
 
 def _complain(message: str) -> None:
     """One line, whatever stands in the names of columns and files: no line end, and nothing that steers a terminal."""
-    typer.echo("reticent: " + "".join(mark if mark.isprintable() else " " for mark in message), err=True)
+    typer.echo(f"reticent: {one_line(message)}", err=True)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli import options as opt
+from reticent.cli.terminal import one_line, say, say_json
 from reticent.errors import ReticentError, VerificationError
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ def verify(
     result = checked.verify(released, key)
     if as_json:
         body = {"verdict": result.verdict, "checks": [list(each) for each in result.checks]}
-        typer.echo(json.dumps(body, ensure_ascii=False, indent=2))
+        say_json(body)
         return
     for what, how in result.checks:
-        typer.echo(f"{what + ':':15}{how}")
+        say(one_line(f"{what + ':':15}{how}"))
     if released is None:
-        typer.echo("released file: not checked; name it after the certificate")
-    typer.echo(f"{'verdict:':15}{result.verdict}{'' if checked.signature else ' (nobody has signed it)'}")
-    typer.echo(f"{'promise:':15}{checked.claims['guarantee']['promise']}")
+        say("released file: not checked; name it after the certificate")
+    say(one_line(f"{'verdict:':15}{result.verdict}{'' if checked.signature else ' (nobody has signed it)'}"))
+    say(one_line(f"{'promise:':15}{checked.claims['guarantee']['promise']}"))
 
 
 def audit(
@@ -61,7 +62,7 @@ def audit(
     else:
         header, rows = _policy(body, file.name)
     if as_json:
-        typer.echo(json.dumps([dict(zip(header, row, strict=True)) for row in rows], ensure_ascii=False, indent=2))
+        say_json([dict(zip(header, row, strict=True)) for row in rows])
         return
     _print(header, rows)
 
@@ -132,7 +133,7 @@ def _quantization(certificate: Certificate) -> tuple[tuple[str, ...], Rows]:
 def _print(header: tuple[str, ...], rows: Rows) -> None:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     for row in [header, *rows]:
-        typer.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+        say(one_line("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))))
 
 
 _AUDITS = {"redact": _redaction, "switch": _switching, "quantize": _quantization}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli import options as opt
+from reticent.cli.terminal import say, say_json
 from reticent.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def limit(
     """Set a limit for each series of a data set: ε (and δ) at a window, ε about secrets, or outputs of a reading."""
     book = _open(ledger, create=True)
     found = book.limit(dataset, epsilon=epsilon, delta=delta, window=window, outputs=outputs, bits=bits)
-    typer.echo(f"{_named(dataset)}: limit {found}")
+    say(f"{_named(dataset)}: limit {found}")
 
 
 @app.command()
@@ -67,13 +68,13 @@ def show(
             }
             for each in found
         ]
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        say_json(rows)
         return
     for each in found:
         series = f", {each.series:,} series" if each.series else ""
-        typer.echo(f"{_named(each.dataset)}: {each}{series}")
+        say(f"{_named(each.dataset)}: {each}{series}")
     if not found:
-        typer.echo("Nothing has been spent.")
+        say("Nothing has been spent.")
 
 
 @app.command()
@@ -99,9 +100,9 @@ def charge(
     columns = () if certificate is None else _columns(certificate)
     done = _open(ledger, create=True).charge(Event.of(what, dataset=dataset, columns=columns), request=request)
     if done.answered:
-        typer.echo(f"{_named(dataset)}: request {request} was charged before (entry {done.number})")
+        say(f"{_named(dataset)}: request {request} was charged before (entry {done.number})")
     for each in done.spent:
-        typer.echo(f"{_named(dataset)}: {each}")
+        say(f"{_named(dataset)}: {each}")
 
 
 def _spend(epsilon: str | None, delta: str, window: int | None, outputs: int | None, bits: str | None) -> Any:
@@ -141,7 +142,7 @@ def history(
     """The last entries, oldest first."""
     for each in _open(ledger).history(dataset, last=last or None):
         request = f" (request {each.request})" if each.request and not each.request.startswith("once ") else ""
-        typer.echo(f"{each.number:>6}  {each.at}  {_named(each.dataset)}: {each.text}{request}")
+        say(f"{each.number:>6}  {each.at}  {_named(each.dataset)}: {each.text}{request}")
 
 
 @app.command()
@@ -158,10 +159,10 @@ def reset(
 
     if lost:
         Ledger.replace_lost(ledger, reason=reason)
-        typer.echo("An empty ledger begins, with this act; what was spent with the one before is not known to it")
+        say("An empty ledger begins, with this act; what was spent with the one before is not known to it")
         return
     _open(ledger).reset(dataset, reason=reason)
-    typer.echo(f"{_named(dataset)}: what was spent is forgotten from here on; the history keeps it")
+    say(f"{_named(dataset)}: what was spent is forgotten from here on; the history keeps it")
 
 
 @app.command()
@@ -172,11 +173,11 @@ def export(
     """Every entry as JSON, for an auditor; it holds no key, no draw and no name of a series."""
     from reticent.tables.staging import write_whole
 
-    text = json.dumps(_open(ledger).export(), ensure_ascii=False, indent=1) + "\n"
+    body = _open(ledger).export()
     if output is None:
-        typer.echo(text, nl=False)
+        say_json(body)
     else:
-        write_whole(output, text)
+        write_whole(output, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
 
 def _named(dataset: str) -> str:

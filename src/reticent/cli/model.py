@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from reticent.cli import options as opt
+from reticent.cli.terminal import say
 
 
 def fit(
@@ -64,12 +65,10 @@ def fit(
     write_whole(output, model.to_json())
     chain = model.chain
     instants = f", {chain.period} instants" if chain.period > 1 else ""
-    typer.echo(f"A chain over {chain.size} states{instants}, one step every {model.every}.")
+    say(f"A chain over {chain.size} states{instants}, one step every {model.every}.")
     if chain.period == 1 and chain.size <= 8:
         for state, row in zip(chain.states, chain.transition, strict=True):
-            typer.echo(
-                f"  from {state}: " + ", ".join(f"{to} {p:.4f}" for to, p in zip(chain.states, row, strict=True))
-            )
+            say(f"  from {state}: " + ", ".join(f"{to} {p:.4f}" for to, p in zip(chain.states, row, strict=True)))
     diagnosis = tables.diagnose(input, model, rhythm=rhythm, **options)
-    typer.echo(diagnosis.describe())
-    typer.echo(f"model:       {output}")
+    say(diagnosis.describe())
+    say(f"model:       {output}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli import options as opt
+from reticent.cli.terminal import say, say_json
 from reticent.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -43,24 +43,22 @@ def tell(release: Release, as_json: bool) -> None:
     }
     if as_json:
         body = {"files": files, "certificate": certificate.body, "ledger": charged(release)}
-        typer.echo(json.dumps(body, ensure_ascii=False, indent=2))
+        say_json(body)
         return
     guarantee = certificate.claims["guarantee"]
     if not certificate.private:
-        typer.echo("NOT PRIVATE: a seed was used.\n")
-    typer.echo(f"{guarantee['promise']}\n{guarantee['limits']}\n")
+        say("NOT PRIVATE: a seed was used.\n")
+    say(f"{guarantee['promise']}\n{guarantee['limits']}\n")
     if certificate.action == "quantize":
         series, cells = certificate.claims["series"], certificate.claims["cells"]
-        typer.echo(
-            f"bits:        {guarantee['bits']:.6g} a reading, {series['bits']:.6g} a series of {series['readings']:,}"
-        )
+        say(f"bits:        {guarantee['bits']:.6g} a reading, {series['bits']:.6g} a series of {series['readings']:,}")
         widths = (f"{each['levels']}, {each['narrowest']:g} to {each['widest']:g} wide" for each in cells)
-        typer.echo(f"cells:       {'; '.join(widths)}")
+        say(f"cells:       {'; '.join(widths)}")
     for line in charged(release):
-        typer.echo(f"{'ledger:':13}{line}")
+        say(f"{'ledger:':13}{line}")
     for name, path in files.items():
-        typer.echo(f"{name + ':':13}{path}")
-    typer.echo(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")
+        say(f"{name + ':':13}{path}")
+    say(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")
 
 
 def charged(release: Release) -> list[str]:
@@ -84,7 +82,7 @@ def source(seed: int | None) -> Any:
 def warn_kept(keep: list[str] | None) -> None:
     """Columns that are kept can undo what is done to the values."""
     if keep:
-        typer.echo(
+        say(
             f"warning: {', '.join(keep)} is carried along unchanged; if it depends on the values it gives them away",
             err=True,
         )
@@ -181,9 +179,7 @@ def switch(
         )
     tell(release, as_json)
     if continue_from is not None and not finish:
-        typer.echo(
-            f"PRIVATE: {continue_from} holds unreleased records and the key; it must not leave the house", err=True
-        )
+        say(f"PRIVATE: {continue_from} holds unreleased records and the key; it must not leave the house", err=True)
 
 
 def quantize(
@@ -438,4 +434,4 @@ def warn_model(input: Path, model: Path, **options: Any) -> None:
     from reticent.tables.models import Model
 
     for warning in tables.diagnose(input, Model.read(model), **options).warnings:
-        typer.echo(f"warning (keep it in the house): {warning}", err=True)
+        say(f"warning (keep it in the house): {warning}", err=True)

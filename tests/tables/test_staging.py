@@ -264,3 +264,37 @@ def test_names_of_the_outputs(tmp_path: Path) -> None:
         "out.csv.report.html",
         "out.csv.PRIVATE.report.html",
     ]
+
+
+@pytest.mark.parametrize("existing", [False, True], ids=["OUT is gone", "OUT is replaced"])
+def test_nothing_of_an_earlier_release_stays_beside_a_new_one(tmp_path: Path, existing: bool) -> None:
+    output = tmp_path / "out.csv"
+    switch(output, private_report=True)
+    assert (tmp_path / "out.csv.PRIVATE.report.html").exists()
+    if not existing:
+        output.unlink()
+    switch(output, TABLE.slice(0, 40), overwrite=existing)
+    assert whole(tmp_path)
+
+
+def test_a_refused_release_leaves_what_was_there(tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    switch(output, private_report=True)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ArgumentError):
+        switch(output)
+    with pytest.raises(ArgumentError):
+        tables.quantize(TABLE, time="ts", value="kwh", output=output, overwrite=True, ledger=False, bits=1)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_interrupted_release_completed_later_removes_them_too(tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+    switch(output, private_report=True)
+    with pytest.MonkeyPatch.context() as patch:
+        _stop_at(patch, "replace", 2)
+        with pytest.raises(Stopped):
+            switch(output, TABLE.slice(0, 40), overwrite=True)
+    with pytest.raises(ArgumentError, match="now in place"):
+        switch(output)
+    assert whole(tmp_path)

@@ -43,6 +43,11 @@ class Outputs:
         """OUT.PRIVATE.report.html"""
         return self._beside("PRIVATE.report.html")
 
+    @property
+    def companions(self) -> tuple[Path, ...]:
+        """What may lie beside the released file, and speaks of it."""
+        return self.certificate, self.report, self.private_report
+
     def _beside(self, suffix: str) -> Path:
         return self.released.with_name(f"{self.released.name}.{suffix}")
 
@@ -181,8 +186,14 @@ def _mark_ready(folder: Path) -> None:
 
 
 def _move(folder: Path, output: Path) -> None:
-    """Move what is ready into place, the released file last; safe to repeat."""
+    """Move what is ready into place, the released file last; safe to repeat.
+
+    A certificate or report of an earlier release, which this one does not replace, would seem to speak of it.
+    """
     names = json.loads((folder / _READY).read_text())
+    for path in Outputs(output).companions:
+        if path.name not in names:
+            path.unlink(missing_ok=True)
     for name in sorted(names, key=lambda name: name == output.name):
         staged = folder / "files" / name
         if staged.exists():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from reticent.errors import InputError
@@ -33,10 +32,6 @@ def test_trips_as_found(name: str, recorded: int, inside: int) -> None:
     found = trips.load_trips(shared("data", name, FILES[name]), city.columns)
     assert len(found) == recorded
     assert len(trips.inside(city, found)) == inside
-
-
-def test_unique_share_counts_rows_without_an_equal() -> None:
-    assert trips.unique_share(np.array([[1, 2], [1, 2], [1, 3], [2, 2]])) == 0.5
 
 
 def test_shares_and_levels_on_real_trips() -> None:

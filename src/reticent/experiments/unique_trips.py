@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.attacks.uniqueness import uniqueness
 from reticent.errors import InputError
 from reticent.experiments.frame import Outcome
-from reticent.quantization import VectorQuantization
 from reticent.reports.drawing import PALETTE, data
 
 Floats = NDArray[np.float64]
@@ -56,26 +56,16 @@ def unique_trips(files: Mapping[str, Path], bits: Sequence[int] = BITS) -> Outco
         trips = inside(city, load_trips(file, city.columns))
         spread = np.linspace(0, len(trips) - 1, SMALL).astype(np.int64)
         for chosen in (trips[spread], trips):
-            exact = unique_share(chosen)
-            for budget in bits:
-                mechanism = VectorQuantization.split([city.latitude, city.longitude] * 2, bits=budget, symbols="left")
-                cells = np.column_stack(
-                    [
-                        part.quantizer.encode(column)
-                        for part, column in zip(mechanism.coordinates, chosen.T, strict=True)
-                    ]
-                )
-                rows.append(
-                    {
-                        "city": city.title,
-                        "trips": len(chosen),
-                        "bits": budget,
-                        "levels": " × ".join(str(part.outputs) for part in mechanism.coordinates),
-                        "outputs": mechanism.outputs,
-                        "unique_share": unique_share(cells),
-                        "unique_share_exact": exact,
-                    }
-                )
+            rows += [
+                {
+                    "city": city.title,
+                    **result.settings,
+                    "unique_share": result.protected.estimate().value,
+                    "unique_share_exact": result.control.estimate().value,
+                    "bound": result.bound,
+                }
+                for result in uniqueness(chosen, [city.latitude, city.longitude] * 2, bits)
+            ]
     return Outcome(rows, _chart(rows), _findings(rows))
 
 
@@ -109,12 +99,6 @@ def inside(city: City, trips: Floats) -> Floats:
     return trips[((trips >= low) & (trips <= high)).all(axis=1)]
 
 
-def unique_share(rows: NDArray[Any]) -> float:
-    """Share of the rows that no other row equals."""
-    counts = np.unique(rows, axis=0, return_counts=True)[1]
-    return float((counts == 1).sum() / len(rows))
-
-
 def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
     rule = (
         "The levels of the four coordinates (start latitude, start longitude, end latitude, end longitude) are "
@@ -133,8 +117,8 @@ def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
                 f"{city}, {trips:,} trips: {told} bits; {reached}; {here[0]['unique_share_exact']:.2%} as recorded."
             )
     sentences.append(
-        "The share depends on the number of trips as much as on ε: it is small as long as 2^ε is small beside it. It "
-        "measures one attack; the guarantee is the number of outputs."
+        "The share depends on the number of trips as much as on ε: it is small as long as 2^ε is small beside it. What "
+        "the guarantee implies is just that: of n trips at most 2^ε - 1 are unique, as long as n > 2^ε."
     )
     return "\n\n".join(sentences)
 

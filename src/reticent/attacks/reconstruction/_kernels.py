@@ -153,3 +153,67 @@ def count_steps(outputs: Ints, phase: int, counts: Floats) -> None:
         for t in range(outputs.shape[1] - 1):
             if outputs[k, t] >= 0 and outputs[k, t + 1] >= 0:
                 counts[(phase + t) % period, outputs[k, t], outputs[k, t + 1]] += 1.0
+
+
+@numba.njit(cache=True)
+def look_up_twice(
+    one: Ints,
+    other: Ints,
+    steps: Floats,
+    origin: int,
+    start: int,
+    direction: int,
+    release: Floats,
+    present: NDArray[np.bool_],
+    found: Floats,
+) -> None:
+    """``found[k, x]``: log-likelihood of one side of a secret in two draws of the same walk over the same series.
+
+    Up to the first release in either draw both withhold, each by itself, and the values are unknown. From there on one
+    draw shows every value, and the other, while it still withholds them, tells how well x goes with each.
+    """
+    period, size = steps.shape[0], steps.shape[1]
+    count, reach = present.size - 1, release.shape[0] - 1
+    rows = np.empty((size, size))
+    row = np.empty(size)
+    for k in range(one.shape[0]):
+        for x in range(size):
+            found[k, x] = 0.0
+            for v in range(size):
+                rows[x, v] = 1.0 if x == v else 0.0
+        open_one = open_other = False
+        for distance in range(1, count + 1):
+            t = start + direction * distance
+            if open_one and open_other:
+                break
+            if not (open_one or open_other):
+                step = steps[(origin + min(t, t - direction)) % period]
+                for x in range(size):
+                    for v in range(size):
+                        row[v] = 0.0
+                        for u in range(size):
+                            row[v] += rows[x, u] * step[u, v]
+                    for v in range(size):
+                        rows[x, v] = row[v]
+            if not present[distance]:
+                continue
+            shown = max(one[k, t], other[k, t])
+            for x in range(size):
+                for v in range(size):
+                    share = release[distance, x, v] if distance <= reach else 0.0
+                    factor = 1.0 if open_one else share if one[k, t] >= 0 else 1.0 - share
+                    factor *= 1.0 if open_other else share if other[k, t] >= 0 else 1.0 - share
+                    if shown < 0:
+                        rows[x, v] *= factor
+                    elif v == shown:
+                        if not (open_one or open_other):
+                            factor *= rows[x, v]
+                        found[k, x] += math.log(factor) if factor > 0.0 else -np.inf
+            open_one = open_one or one[k, t] >= 0
+            open_other = open_other or other[k, t] >= 0
+        if not (open_one or open_other):
+            for x in range(size):
+                total = 0.0
+                for v in range(size):
+                    total += rows[x, v]
+                found[k, x] = math.log(total) if total > 0.0 else -np.inf

@@ -173,6 +173,34 @@ class Adversary:
         return success_bound(epsilon, np.array(priors))
 
 
+class TwiceShown(Adversary):
+    """Sees two draws of a sequential redaction of the same series, side by side: outputs of shape (m, 2n).
+
+    Raises
+    ------
+    ArgumentError
+        Several clusters of secrets: what two walks towards each other show twice is not computed.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.mechanism, SequentialRedaction) or len(self.mechanism.private) != 1:
+            raise ArgumentError("mechanism: two draws are linked of a sequential redaction with one secret")
+
+    def log_likelihoods(self, outputs: Ints) -> tuple[Floats, Floats]:
+        from reticent.attacks.reconstruction import _kernels
+
+        one, other = (np.ascontiguousarray(half, dtype=np.int64) for half in np.hsplit(outputs, 2))
+        found = np.empty((2, len(one), self.chain.size))
+        assert isinstance(self.mechanism, SequentialRedaction)
+        for walk, into in zip(self.mechanism.walks, found, strict=True):
+            steps = self.chain.backs if walk.direction == -1 else self.chain.transitions
+            _kernels.look_up_twice(
+                one, other, steps, self.chain.phase, walk.start, walk.direction, walk.release, walk.present, into
+            )
+        return found[0], found[1]
+
+
 def success_bound(epsilon: float, priors: Floats) -> float:
     """The largest probability of guessing a secret right that ε allows, whatever the mechanism; it is attained.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from reticent.attacks.frame import AttackResult, Estimate, Rate
-from reticent.attacks.reconstruction.adversary import Adversary, Ints, Mechanism
+from reticent.attacks.reconstruction.adversary import Adversary, Ints, Mechanism, TwiceShown
 from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
 from reticent.randomness import Source, secure_source
@@ -22,8 +23,10 @@ SMOOTHING = 0.5  # added to every count of an estimated chain, so that nothing i
 _RECORDS_AT_ONCE = 1 << 21
 
 GAIN = "largest ln(posterior odds / prior odds), nats"
+DRAWN = "series drawn from the chain"
 SUCCESS = "share of secrets guessed right"
 
+_NO_BOUND = "a sequential redaction that is drawn twice has none, and a ledger refuses the second draw."
 _KNOWS = {
     "true": "the mechanism, its parameters, and the chain that the series follow: the strongest adversary of the model",
     "estimated": "the mechanism and its parameters; the chain it has to estimate",
@@ -45,11 +48,19 @@ class Case:
         The series as they are, -1 where a record is missing.
     outputs : int64, shape (m, n)
         What is shown of them, -1 where nothing is.
+    again : int64, shape (m, n), optional
+        What a second draw of the same sequential redaction shows.
     """
 
     mechanism: Mechanism
     codes: Ints
     outputs: Ints
+    again: Ints | None = None
+
+    @property
+    def seen(self) -> Ints:
+        """What the adversary sees of each series, in one row."""
+        return self.outputs if self.again is None else np.hstack([self.outputs, self.again])
 
 
 def unprotected(mechanism: Mechanism) -> RedactionPolicy:
@@ -145,15 +156,15 @@ def reconstruct(
     knowing = Adversary.knowing(mechanism, secret)
     return _results(
         cases,
-        {mechanism: epsilon if epsilon is not None else mechanism.leakage()},
+        mechanism.leakage() if epsilon is None else epsilon,
         chain,
-        "series drawn from the chain",
+        DRAWN,
         knowing.secret,
     )
 
 
 def reconstruct_cases(
-    cases: Sequence[Case], epsilon: float, chain: Knowledge = "true"
+    cases: Sequence[Case], epsilon: float, chain: Knowledge = "true", where: str = "this release"
 ) -> tuple[AttackResult, AttackResult]:
     """Attack every secret of releases that were made; see `reconstruct`.
 
@@ -162,8 +173,10 @@ def reconstruct_cases(
     cases : sequence of Case
         Their designs may differ; their chains differ in phase only.
     epsilon : float
-        Nats, of the certificate.
+        Nats, of the certificate; infinite where nothing is promised.
     chain : {"true", "estimated"}
+    where : str
+        What was attacked, for the settings.
 
     Raises
     ------
@@ -172,65 +185,89 @@ def reconstruct_cases(
     """
     if not cases:
         raise ArgumentError("cases: no series holds a secret, so there is nothing to reconstruct")
-    return _results(cases, dict.fromkeys([case.mechanism for case in cases], epsilon), chain, "this release", None)
+    return _results(cases, epsilon, chain, where, None)
+
+
+@dataclass
+class _Tally:
+    """What was counted, over all secrets of all cases."""
+
+    trials: int = 0
+    right: int = 0
+    control_right: int = 0
+    prior_right: int = 0
+    gain: float = 0.0
+    control_gain: float = 0.0
+    allowed: float = 0.0
+
+    def add(self, case: Case, secret: Secret, believed: MarkovChain, epsilon: float) -> None:
+        """Attack one secret of a case, and its control."""
+        mechanism = case.mechanism
+        truth = case.codes[:, secret[0] : secret[1] + 1]
+        known = (truth >= 0).all(axis=1)
+        if not known.any():
+            return
+        shown, hidden = case.seen[known], truth[known]
+        bare = np.where(covered(mechanism.private, mechanism.n)[None], -1, case.codes)[known]
+        adversary = (Adversary if case.again is None else TwiceShown)(mechanism, secret, believed)
+        against = Adversary(unprotected(mechanism), secret, believed)
+        gains = adversary.log_odds_gain(shown)
+        if np.isnan(gains).any():
+            raise ArgumentError("outputs: some are no possible output of the mechanism; is it the one that made them?")
+        self.trials += len(hidden)
+        self.right += _count_right(adversary.guess(shown), hidden)
+        self.control_right += _count_right(against.guess(bare), hidden)
+        self.prior_right += _count_right(adversary.prior_guess[0], hidden)
+        self.gain = max(self.gain, float(gains.max()))
+        self.control_gain = max(self.control_gain, float(against.log_odds_gain(bare).max()))
+        self.allowed += len(hidden) * Adversary(mechanism, secret, mechanism.chain).success_bound(epsilon)
+
+
+def _count_right(guess: Ints, truth: Ints) -> int:
+    return int((guess == truth).all(axis=1).sum())
 
 
 def _results(
-    cases: Sequence[Case], epsilons: dict[Mechanism, float], chain: Knowledge, where: str, only: Secret | None
+    cases: Sequence[Case], epsilon: float, chain: Knowledge, where: str, only: Secret | None
 ) -> tuple[AttackResult, AttackResult]:
     estimate = estimate_chain(cases) if chain == "estimated" else None
-    right = control_right = prior_right = 0
-    gain = control_gain = allowed = 0.0
-    trials = 0
-    epsilon = max(epsilons.values())
+    tally = _Tally()
     for case in cases:
-        control = unprotected(case.mechanism)
-        bare = np.where(covered(case.mechanism.private, case.mechanism.n)[None], -1, case.codes)
+        believed = case.mechanism.chain if estimate is None else estimate.shifted(case.mechanism.chain.phase)
         for secret in case.mechanism.private if only is None else (only,):
-            believed = case.mechanism.chain if estimate is None else estimate.shifted(case.mechanism.chain.phase)
-            adversary = Adversary(case.mechanism, secret, believed)
-            against = Adversary(control, secret, believed)
-            truth = case.codes[:, secret[0] : secret[1] + 1]
-            known = (truth >= 0).all(axis=1)
-            if not known.any():
-                continue
-            shown, hidden = case.outputs[known], truth[known]
-            right += int((adversary.guess(shown) == hidden).all(axis=1).sum())
-            control_right += int((against.guess(bare[known]) == hidden).all(axis=1).sum())
-            prior_right += int((adversary.prior_guess[0] == hidden).all(axis=1).sum())
-            gain = max(gain, float(adversary.log_odds_gain(shown).max()))
-            control_gain = max(control_gain, float(against.log_odds_gain(bare[known]).max()))
-            knowing = Adversary(case.mechanism, secret, case.mechanism.chain)
-            allowed += len(hidden) * knowing.success_bound(epsilons[case.mechanism])
-            trials += len(hidden)
-    if not trials:
+            tally.add(case, secret, believed, epsilon)
+    if not tally.trials:
         raise ArgumentError("original: every secret is missing there, so no guess can be checked")
+    promised, exact = math.isfinite(epsilon), chain == "true"
     settings = {"adversary": f"{chain} chain", "on": where, "epsilon": epsilon}
     success = AttackResult(
         "reconstruction",
         SUCCESS,
-        Rate(right, trials),
-        Rate(control_right, trials),
-        Rate(prior_right, trials),
-        bound=allowed / trials,
+        Rate(tally.right, tally.trials),
+        Rate(tally.control_right, tally.trials),
+        Rate(tally.prior_right, tally.trials),
+        bound=tally.allowed / tally.trials if promised else None,
         bound_reason=(
-            f"no guess can be right more often, on average over series of the chain, where no odds change by more than "
-            f"a factor e^{epsilon:.4g}."
+            f"no guess is right more often, on average over series of the chain, if no odds change by more than a "
+            f"factor e^{epsilon:.4g}."
+            if promised
+            else _NO_BOUND
         ),
         trained=_TRAINED[chain],
         knows=_KNOWS[chain],
         settings=settings,
     )
-    exact = chain == "true"
     odds = AttackResult(
         "reconstruction",
         GAIN,
-        Estimate.exact(gain, trials),
-        Estimate.exact(control_gain, trials),
-        Estimate.exact(0.0, trials),
-        bound=epsilon + TOLERANCE if exact else None,
+        Estimate.exact(tally.gain, tally.trials),
+        Estimate.exact(tally.control_gain, tally.trials),
+        Estimate.exact(0.0, tally.trials),
+        bound=epsilon + TOLERANCE if promised and exact else None,
         bound_reason=(
-            "every output of the mechanism keeps it, not just most."
+            _NO_BOUND
+            if not promised
+            else "every output of the mechanism keeps it, not just most."
             if exact
             else "odds that are computed with a wrong chain are not those of the guarantee."
         ),

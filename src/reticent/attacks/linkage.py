@@ -1,0 +1,245 @@
+"""Linkage across releases: what a second release of the same data adds, beside what the two promise together.
+
+Each result with two releases stands beside the same attack on one. Redactions: a record stays hidden only where both
+withhold it, which is what the product policy does. Switches: positions are averaged, and likelihood ratios multiply.
+Quantisers: a value lies in the cell of the common refinement; a repetition adds nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.accounting.composition import compose, composed_delta, refined, temporal_at
+from reticent.attacks.frame import AttackResult, Estimate
+from reticent.attacks.realignment import advantage_bound, draw_orders, neighbour_test
+from reticent.attacks.reconstruction import Case, reconstruct_cases, redacted, sample_outputs
+from reticent.attacks.reconstruction.trials import DRAWN
+from reticent.errors import ArgumentError
+from reticent.guarantees import TemporalGuarantee
+from reticent.quantization import Quantizer
+from reticent.randomness import Source, secure_source
+from reticent.redaction import RedactionPolicy, SequentialRedaction
+from reticent.switching import Switch
+
+Floats = NDArray[np.float64]
+
+NAME = "linkage of releases"
+
+
+def link_redactions(
+    mechanism: RedactionPolicy | SequentialRedaction,
+    other: RedactionPolicy | SequentialRedaction | None = None,
+    *,
+    cases: Sequence[Case] | None = None,
+    runs: int = 10_000,
+    source: Source | None = None,
+) -> tuple[AttackResult, ...]:
+    """Reconstruct secrets from one release, then from two.
+
+    Parameters
+    ----------
+    mechanism, other : RedactionPolicy or SequentialRedaction
+        Of the first and of the second release; the same by default.
+    cases : sequence of Case, optional
+        Releases that were made by `mechanism`; a second one is drawn of each. Series of the chain by default.
+    runs : int
+        Series drawn where no cases are given.
+    source : Source, optional
+
+    Returns
+    -------
+    tuple of AttackResult
+        Success and gain of odds of one release, then of both. Of local policies both together have the leakage of their
+        product as a bound; a sequential redaction that is drawn twice has none.
+
+    Raises
+    ------
+    ArgumentError
+        Two policies that do not compose; a sequential redaction of several clusters of secrets.
+    """
+    source = secure_source() if source is None else source
+    other = mechanism if other is None else other
+    where = "this release, and a fresh draw"
+    if cases is None:
+        cases, where = [Case(mechanism, *sample_outputs(mechanism, runs, source))], DRAWN
+    again = [redacted(other, case.codes, source) for case in cases]
+    alone = reconstruct_cases(cases, mechanism.leakage(), where=where)
+    if isinstance(mechanism, RedactionPolicy) and isinstance(other, RedactionPolicy):
+        product = mechanism.composed(other)
+        both = [
+            Case(product, case.codes, np.where(case.outputs >= 0, case.outputs, second))
+            for case, second in zip(cases, again, strict=True)
+        ]
+        together = reconstruct_cases(both, product.leakage(), where=where)
+    else:
+        if mechanism is not other or not isinstance(mechanism, SequentialRedaction):
+            raise ArgumentError("other: a sequential redaction is only linked with itself, drawn twice")
+        both = [replace(case, again=second) for case, second in zip(cases, again, strict=True)]
+        together = reconstruct_cases(both, math.inf, where=where)
+    return tuple(_named(result, releases) for releases, pair in ((1, alone), (2, together)) for result in pair)
+
+
+def _named(result: AttackResult, releases: int) -> AttackResult:
+    return replace(result, name=NAME, settings={**result.settings, "releases": releases})
+
+
+def link_switches(
+    switch: Switch, *, n: int = 300, releases: int = 2, runs: int = 2000, series: int = 40, source: Source | None = None
+) -> tuple[AttackResult, ...]:
+    """Put a series of values that all differ back in order from several fresh releases, and tell neighbours apart.
+
+    Parameters
+    ----------
+    switch : Switch
+    n : int
+        Records of a series.
+    releases : int
+        Two or more.
+    runs, series : int
+        Games of the neighbour test; series that are put in order.
+    source : Source, optional
+
+    Returns
+    -------
+    tuple of AttackResult
+        Advantage with one release and with all of them, and the share of values put back with one and with all.
+
+    Raises
+    ------
+    ArgumentError
+        As for `neighbour_test`; one release alone.
+    """
+    if releases < 2:
+        raise ArgumentError("releases: it takes two to link them")
+    source = secure_source() if source is None else source
+    own = switch.guarantee
+    found = [
+        _named(neighbour_test(switch, runs=runs, source=source.spawn("one")), 1),
+        _named(
+            neighbour_test(
+                switch,
+                runs=runs,
+                releases=releases,
+                guarantee=_at_zero(switch, releases),
+                source=source.spawn("several"),
+            ),
+            releases,
+        ),
+    ]
+    law = switch.displacement()
+    chances = np.full(2 * n + 1, 1e-12)
+    near = np.abs(law.offsets) <= n
+    chances[law.offsets[near] + n] += law.probabilities[near]
+    effort = -np.log(chances)
+    draws = [draw_orders(switch, n, series, source.spawn(("order", each))) for each in range(releases)]
+    for used in (1, releases):
+        share = np.array([_put_back([orders[k] for orders in draws[:used]], effort) for k in range(series)])
+        stays = np.array([(draws[0][k] == np.arange(n)).mean() for k in range(series)])
+        found.append(
+            AttackResult(
+                NAME,
+                "share of values put back in place",
+                _mean(share),
+                Estimate.exact(1.0),
+                _mean(stays),
+                bound=None,
+                bound_reason=f"the guarantee (ε = {own.epsilon:.4g} nats a release) is about exchanges of two values.",
+                trained="nothing: it matches the positions in all releases with the law of the mechanism",
+                knows="the mechanism, and which values of the releases are the same: all of them differ",
+                settings={"adversary": "positions", "on": "fresh draws", "releases": used},
+            )
+        )
+    return tuple(found)
+
+
+def _at_zero(switch: Switch, releases: int) -> TemporalGuarantee:
+    """δ at ε = 0 of all releases together: an advantage is at most that, and (e^ε - 1 + 2δ)/(e^ε + 1) is it for one."""
+    one = temporal_at(switch, switch.window)
+    whole = compose(*[switch] * releases)
+    assert isinstance(whole, TemporalGuarantee)
+    exact = TemporalGuarantee(0.0, composed_delta([one] * releases, 0.0), switch.window, one.statistical)
+    return min(exact, whole, key=advantage_bound)
+
+
+def _mean(shares: Floats) -> Estimate:
+    return Estimate.bootstrapped([shares], np.mean)
+
+
+def _put_back(orders: Sequence[NDArray[np.int64]], effort: Floats) -> float:
+    """Share of values that the most likely order of all releases puts where they were."""
+    from scipy.optimize import linear_sum_assignment
+
+    n = orders[0].size
+    cost = np.zeros((n, n))
+    for order in orders:
+        slots = np.empty(n, dtype=np.int64)
+        slots[order] = np.arange(n)
+        cost += effort[slots[:, None] - np.arange(n)[None, :] + n]
+    return float((linear_sum_assignment(cost)[1] == np.arange(n)).mean())
+
+
+def link_quantizers(quantizer: Quantizer, other: Quantizer, series: Sequence[ArrayLike]) -> tuple[AttackResult, ...]:
+    """Recover values from their cells, of one release and of two with different cells.
+
+    Parameters
+    ----------
+    quantizer, other : Quantizer
+    series : sequence of array_like, shape (n_i,)
+        The values, NaN where missing.
+
+    Returns
+    -------
+    tuple of AttackResult
+        The mean distance from a value to the middle of its cell, for one release and for both: the cells of the common
+        refinement. Guessing names the middle of the range.
+
+    Raises
+    ------
+    ArgumentError
+        Two quantisers without a common refinement, or no value at all.
+    """
+    values = [np.asarray(each, dtype=np.float64) for each in series]
+    values = [kept for each in values if (kept := each[~np.isnan(each)]).size]
+    if not values:
+        raise ArgumentError("series: there is no value in them; give at least one")
+    cells = refined([quantizer, other])
+    if len(cells) > 1:
+        raise ArgumentError("other: it has no common refinement with the first quantiser (range, or policy outside it)")
+    middle = float(quantizer.low + quantizer.high) / 2
+    guessed = _distance(values, [np.full(each.size, middle) for each in values])
+    found = []
+    for releases, own in ((1, quantizer), (2, cells[0])):
+        middles = np.array([float(a + b) / 2 for a, b in pairwise(own.edges)])
+        recovered = [middles[np.maximum(own.encode(each), 0)] for each in values]
+        found.append(
+            AttackResult(
+                NAME,
+                "mean distance from a value to its guess",
+                _distance(values, recovered),
+                Estimate.exact(0.0),
+                guessed,
+                bound=None,
+                bound_reason=f"{own.outputs} outputs bound how many answers there are, and not how near they lie.",
+                trained="nothing: it names the middle of the cell",
+                knows="the cells of each release",
+                settings={"adversary": "cells", "on": "the original", "releases": releases, "outputs": own.outputs},
+            )
+        )
+    return tuple(found)
+
+
+def _distance(truths: Sequence[Floats], guesses: Sequence[Floats]) -> Estimate:
+    errors = [np.abs(truth - guess) for truth, guess in zip(truths, guesses, strict=True)]
+    if len(errors) == 1:
+        errors = np.array_split(errors[0], min(20, errors[0].size))
+    total = np.array([each.sum() for each in errors])
+    count = np.array([each.size for each in errors], dtype=np.float64)
+    if len(errors) < 2:
+        return Estimate.exact(float(total[0] / count[0]), 1)
+    return Estimate.bootstrapped([total, count], lambda total, count, axis: total.sum(axis) / count.sum(axis))

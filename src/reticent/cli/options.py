@@ -64,6 +64,13 @@ REQUEST = Annotated[
 INTERNAL = Annotated[
     bool, typer.Option("--internal", help="OUT stays in the house, as a first step; it is not charged.")
 ]
+COMPRESSION = Annotated[
+    str | None,
+    typer.Option("--compression", help="Inside a Parquet or Feather file: zstd (by default), snappy, gzip, lz4, none."),
+]
+FORMULAS = Annotated[
+    str, typer.Option("--formulas", help="Text that a spreadsheet would run: keep, or quote (an apostrophe before it).")
+]
 SIGN = Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Key to sign the certificate with.")]
 
 

@@ -36,6 +36,7 @@ def tell(release: Release, as_json: bool) -> None:
     """What was promised, and where the files are."""
     certificate, outputs = release.certificate, release.outputs
     assert outputs is not None
+    warn_formulas(release)
     files = {
         "released": str(outputs.released),
         "certificate": str(outputs.certificate),
@@ -59,6 +60,16 @@ def tell(release: Release, as_json: bool) -> None:
     for name, path in files.items():
         say(f"{name + ':':13}{path}")
     say(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")
+
+
+def warn_formulas(release: Release) -> None:
+    """Text that a spreadsheet would run where a file is opened in one."""
+    if release.formulas and "formulas" not in release.certificate.released:
+        say(
+            f"warning: {release.formulas:,} texts of the released file start like a formula (=, +, -, @), which a "
+            "spreadsheet would run; --formulas quote writes an apostrophe before each",
+            err=True,
+        )
 
 
 def charged(release: Release) -> list[str]:
@@ -136,6 +147,8 @@ def switch(
     dataset: opt.DATASET = "",
     request: opt.REQUEST = None,
     sign: opt.SIGN = None,
+    compression: opt.COMPRESSION = None,
+    formulas: opt.FORMULAS = "keep",
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = None,
@@ -175,6 +188,8 @@ def switch(
             duplicates=duplicates,
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
+            compression=compression,
+            formulas=formulas,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)
@@ -246,6 +261,8 @@ def quantize(
     dataset: opt.DATASET = "",
     request: opt.REQUEST = None,
     sign: opt.SIGN = None,
+    compression: opt.COMPRESSION = None,
+    formulas: opt.FORMULAS = "keep",
     internal: opt.INTERNAL = False,
     as_json: opt.JSON = False,
     memory: opt.MEMORY = None,
@@ -309,6 +326,8 @@ def quantize(
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
             internal=internal,
+            compression=compression,
+            formulas=formulas,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)
@@ -363,6 +382,8 @@ def redact(
     dataset: opt.DATASET = "",
     request: opt.REQUEST = None,
     sign: opt.SIGN = None,
+    compression: opt.COMPRESSION = None,
+    formulas: opt.FORMULAS = "keep",
     internal: opt.INTERNAL = False,
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
@@ -412,6 +433,8 @@ def redact(
             reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
             progress=bar,
             internal=internal,
+            compression=compression,
+            formulas=formulas,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
     tell(release, as_json)

@@ -60,4 +60,8 @@ def released(certificate: Certificate) -> Pairs:
         ("Carried along as they were", listed(columns["kept"])),
         ("Added", listed(columns["added"])),
         ("Format", str(facts.get("format", "a table in memory"))),
+        *(_QUOTED if facts.get("formulas") == "quote" else ()),
     )
+
+
+_QUOTED: Pairs = (("Text that a spreadsheet would run", "has an apostrophe before it that the data do not have"),)

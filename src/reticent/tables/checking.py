@@ -16,6 +16,7 @@ from reticent.quantization import AggregateQuantization, VectorQuantization
 from reticent.redaction.support import possible
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.delimited import Reading
+from reticent.tables.formulas import unguarded
 from reticent.tables.grid import Grid, Gridded, encode_states, runs
 from reticent.tables.models import count_on_grid, near_secrets
 from reticent.tables.reading import Columns, connect, open_records
@@ -96,6 +97,8 @@ def _released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) 
     with tempfile.TemporaryDirectory() as scratch, connect(None, Path(scratch)) as con:
         reading = Reading(released.get("delimiter"), nulls=("",), kinds=released.get("kinds", {}))
         records = open_records(con, path, columns, reading)
+        if released.get("formulas") == "quote":
+            records = unguarded(records)
         yield from chunks(records, duplicates="keep")
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,12 +27,14 @@ _SUFFIXES = {
     ".arrow": "feather",
     ".ipc": "feather",
 }
+_INSIDE = {"parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"), "feather": ("zstd", "lz4", "none")}
 _COMPRESSION_SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
 @dataclass(frozen=True)
 class Format:
-    """`kind` is "csv", "parquet" or "feather"; `compression` wraps a CSV file ("gzip", "zstd" or None).
+    """`kind` is "csv", "parquet" or "feather"; `compression` wraps a CSV file ("gzip", "zstd" or None), and is inside
+    another one ("zstd" if None).
 
     Text is written in UTF-8 with a decimal point, whatever the input's encoding and decimal mark.
     """
@@ -69,14 +71,34 @@ def format_of_file(path: Path) -> Format:
     return Format("csv")
 
 
-def format_of_name(path: Path, fallback: Format) -> Format:
+def format_of_name(path: Path, fallback: Format, inside: str | None = None) -> Format:
     """The format that an output's suffix asks for; that of the input where the suffix says nothing.
+
+    Parameters
+    ----------
+    path : Path
+    fallback : Format
+    inside : str, optional
+        How a Parquet or Feather file is compressed inside.
 
     Raises
     ------
     ArgumentError
-        A suffix that names a format which is not written.
+        A suffix that names a format which is not written, or a compression that it does not have.
     """
+    format = _named(path, fallback)
+    if inside is None:
+        return format
+    if format.kind == "csv":
+        raise ArgumentError("compression: that of a text file is said by the end of its name: .gz or .zst")
+    if inside not in _INSIDE[format.kind]:
+        raise ArgumentError(
+            f"compression: that of a {format.kind} file must be one of {', '.join(_INSIDE[format.kind])}"
+        )
+    return replace(format, compression=inside)
+
+
+def _named(path: Path, fallback: Format) -> Format:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = _COMPRESSION_SUFFIXES.get(suffixes[-1]) if suffixes else None
     if compression:
@@ -163,10 +185,11 @@ class Writer:
         match format.kind:
             case "parquet":
                 self._writer: Any = pyarrow.parquet.ParquetWriter(
-                    path, schema, compression="zstd", store_schema=True, version="2.6"
+                    path, schema, compression=format.compression or "zstd", store_schema=True, version="2.6"
                 )
             case "feather":
-                self._writer = pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+                inside = None if format.compression == "none" else format.compression or "zstd"
+                self._writer = pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression=inside))
             case _:
                 self._raw = pa.OSFile(str(path), "wb")
                 self._sink = (

@@ -10,6 +10,7 @@ from reticent.accounting.ledger import Ledger
 from reticent.randomness import Source, secure_source
 from reticent.tables.charging import Account, job_text
 from reticent.tables.delimited import Reading
+from reticent.tables.formulas import check_formulas
 from reticent.tables.pipeline import Job, Progress
 from reticent.tables.reading import Columns
 
@@ -45,6 +46,8 @@ class Options(TypedDict, total=False):
     request: str | None
     internal: bool
     sign: str | Path | None
+    compression: str | None
+    formulas: str
 
 
 def columns_of(options: Options) -> Columns:
@@ -67,6 +70,9 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
     """
     output, key = options.get("output"), options.get("sign")
     columns = columns_of(options)
+    written = {name: options[name] for name in ("compression", "formulas") if options.get(name) not in (None, "keep")}
+    formulas = options.get("formulas", "keep")
+    check_formulas(formulas)
     return Job(
         table,
         columns,
@@ -80,7 +86,9 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
         options.get("progress"),
         _account(options, bool(action) and (output is not None or once)),
         None if key is None else Path(key),
-        job_text(action, {**asked, "columns": columns}),
+        job_text(action, {**asked, "columns": columns, **written}),
+        options.get("compression"),
+        formulas,
     )
 
 

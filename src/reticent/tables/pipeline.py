@@ -23,6 +23,7 @@ from reticent.tables.charging import Account, Gathering, Work, file_hash, parts
 from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
+from reticent.tables.formulas import formula_names, guarded
 from reticent.tables.frames import from_arrow, to_arrow
 from reticent.tables.reading import Columns, DoesNotFitError, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
@@ -95,6 +96,10 @@ class Job:
         Private key to sign the certificate with.
     text : str
         What was asked for, so that a request is answered with the same.
+    compression : str, optional
+        Inside a Parquet or Feather file; zstd by default.
+    formulas : {"keep", "quote"}
+        What is done to texts in a text file that a spreadsheet would run: "quote" writes an apostrophe before each.
     prepare, commit : callable
         Called before the release is charged, and when it is sure to come but not yet in place.
     """
@@ -112,6 +117,8 @@ class Job:
     account: Account = field(default_factory=Account)
     sign: Path | None = None
     text: str = ""
+    compression: str | None = None
+    formulas: str = "keep"
     prepare: Callable[[], None] = lambda: None
     commit: Callable[[], None] = lambda: None
 
@@ -139,6 +146,8 @@ class Release:
         How the input was understood (for the curator).
     charge : Charge or None
         What it cost, with all that was released before (for the curator); None where no ledger was asked.
+    formulas : int
+        Texts of a text file, names of columns included, that a spreadsheet would run.
     """
 
     table: Any
@@ -146,6 +155,7 @@ class Release:
     outputs: Outputs | None
     plan: tuple[tuple[str, str], ...]
     charge: Charge | None = None
+    formulas: int = 0
 
 
 @contextmanager
@@ -245,14 +255,18 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     from reticent.reports import private_report, public_report
 
     path = folder / outputs.released.name
-    format = format_of_name(outputs.released, records.format)
+    format = format_of_name(outputs.released, records.format, job.compression)
     writer: Writer | None = None
     pairs: list[Pair] = []
+    formulas = 0
 
     def write(table: pa.Table) -> None:
-        nonlocal writer
-        if format.kind == "csv" and verb.records.whole_seconds:
-            table = with_whole_seconds(table, verb.released.time)
+        nonlocal writer, formulas
+        if format.kind == "csv":
+            if verb.records.whole_seconds:
+                table = with_whole_seconds(table, verb.released.time)
+            table, found = guarded(table, job.formulas)
+            formulas += found + (len(formula_names(table.column_names)) if writer is None else 0)
         if writer is None:
             writer = Writer(path, format, table.schema)
         writer.write(table)
@@ -263,6 +277,10 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     facts |= {"format": str(format), "sha256": file_hash(path)}
     if format.kind == "csv":
         facts |= {"delimiter": format.delimiter, "kinds": {field.name: kind_of(field.type) for field in writer.schema}}
+        if job.formulas == "quote":
+            facts |= {"formulas": "quote"}
+            if formula_names(writer.schema.names):
+                raise ArgumentError("formulas: the name of a column starts one, and is not quoted; rename that column")
     certificate = _issue(job, verb, facts)
     (folder / outputs.certificate.name).write_text(certificate.to_json(), encoding="utf-8")
     (folder / outputs.report.name).write_text(public_report(certificate), encoding="utf-8")
@@ -274,7 +292,7 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     charge = job.account.settle(_work(job, verb, coverage, before), parts(outputs, folder))
     if charge is not None and charge.answered:
         certificate = Certificate.read(folder / outputs.certificate.name)
-    return Release(None, certificate, outputs, records.plan, charge)
+    return Release(None, certificate, outputs, records.plan, charge, formulas)
 
 
 def _pass(

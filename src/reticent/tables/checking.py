@@ -71,7 +71,7 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
     counts = released["rows"], released["series"], released["longest"]
     if counts == (0, 0, 0) and "continued" in certificate.parameters:
         return _check_empty(path, columns, released)
-    for chunk in _released_chunks(path, columns, released):
+    for chunk in released_chunks(path, columns, released):
         support(chunk)
         rows += chunk.table.num_rows
         series += len(chunk.lengths)
@@ -85,13 +85,14 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
 def _check_empty(path: Path, columns: Columns, released: Mapping[str, Any]) -> str:
     """A file of a stream that holds all back."""
     try:
-        next(_released_chunks(path, columns, released))
+        next(released_chunks(path, columns, released))
     except EmptyInputError:
         return "no rows: the stream holds all back"
     raise VerificationError("released file: it has rows, and the certificate says that it has none")
 
 
-def _released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -> Iterator[Chunk]:
+def released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -> Iterator[Chunk]:
+    """The series of a released file, read as the certificate says that it was written."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as scratch, connect(None, Path(scratch)) as con:

@@ -54,7 +54,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert {row[0] for row in rows(out)[1:]} == {"é", "b"}
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "latin-1"])
 def test_an_encoding_that_was_not_declared_is_named_as_the_fault(tmp_path: Path, encoding: str) -> None:
     source = text_file(tmp_path / "in.csv", BASE.replace("a,", "é,"), encoding)
     with pytest.raises(InputError, match="--encoding"):

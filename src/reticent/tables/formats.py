@@ -132,7 +132,7 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[IO[bytes]]:
                 yield io.BufferedReader(stream)
 
 
-def first_lines(path: Path, format: Format, encoding: str, most: int = 50) -> list[str]:
+def first_lines(path: Path, format: Format, encoding: str, most: int = 50, errors: str = "strict") -> list[str]:
     """The first text lines of a CSV file, without a byte-order mark.
 
     Raises
@@ -143,7 +143,7 @@ def first_lines(path: Path, format: Format, encoding: str, most: int = 50) -> li
     codec = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
         with open_bytes(path, format.compression) as stream:
-            text = io.TextIOWrapper(stream, encoding=codec, newline="")
+            text = io.TextIOWrapper(stream, encoding=codec, errors=errors, newline="")
             return [line for _, line in zip(range(most), text, strict=False)]
     except UnicodeError:
         raise InputError(f"input: {path.name} is not {encoding} text; name its encoding with --encoding") from None
@@ -163,12 +163,6 @@ def rows_of(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
         return [row for row in csv.reader(lines, delimiter=delimiter, quotechar=quote) if row]
     except csv.Error:
         raise InputError("input: a field of the first rows is too long; do all quotes close?") from None
-
-
-def header_of(lines: list[str], delimiter: str, quote: str) -> tuple[list[str], list[str] | None]:
-    """Header fields and the fields of the first row that has any."""
-    rows = rows_of(lines, delimiter, quote)
-    return rows[0], rows[1] if len(rows) > 1 else None
 
 
 class Writer:

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, EmptyInputError, InputError
-from reticent.tables.delimited import Reading, open_csv, text_expression, with_one_line_end
+from reticent.tables.delimited import Cut, Reading, open_csv, with_one_line_end, written_as
 from reticent.tables.formats import Format, format_of_file
+from reticent.tables.parts import NUMBERS, TEMPORAL, WHOLE_TYPES, Part, read_column, zone_of
+from reticent.tables.sifting import LINE, RECORD, number_rows, reasons_of, set_aside
 from reticent.tables.sql import quoted, text
-from reticent.tables.times import find_format
+from reticent.tables.times import MisfitError
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-_TEMPORAL = ("TIMESTAMP", "DATE")
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
-_NUMBERS = (*_WHOLE, "FLOAT", "DOUBLE", "DECIMAL")
-_UNREAD = ("decimal256", "duration")  # DuckDB would read them as something else
-_VALUES = (*_NUMBERS, *_TEMPORAL, "VARCHAR", "BOOLEAN", "TIME")
+_UNREAD = ("decimal256", "duration", "halffloat")  # DuckDB would read them as something else, or not at all
+_OWN = "reticent "  # what begins so is a column of our own
+_VALUES = (*NUMBERS, *TEMPORAL, "VARCHAR", "BOOLEAN", "TIME")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class Columns:
     def __post_init__(self) -> None:
         if not self.value:
             raise ArgumentError("value: name at least one column to release")
+        own = [name for name in self.all if name.casefold().startswith(_OWN)]
+        if own:
+            raise ArgumentError(f"columns: {', '.join(own)} is a name that is used inside; rename that column")
         twice = {name for name, times in Counter(self.all).items() if times > 1}
         if twice:
             raise ArgumentError(f"columns: {', '.join(sorted(twice))} is named for two parts; give each column one")
@@ -62,7 +65,19 @@ class Columns:
 
 @dataclass(frozen=True)
 class Records:
-    """A typed view of the input: the columns of `columns`, by their own names."""
+    """A typed view of the input: the columns of `columns`, by their own names.
+
+    Attributes
+    ----------
+    rows : int
+        How many it has.
+    read, dropped, aside : int
+        Rows of the input; those without an identifier that were left out; those that were set aside.
+    zone : str, optional
+        Whose calendar the days of the data follow; UTC, or the clock they are written in, where it is None.
+    plan : tuple of (str, str)
+        How the input was understood: counts, formats and declared things only.
+    """
 
     con: duckdb.DuckDBPyConnection
     view: str
@@ -73,11 +88,15 @@ class Records:
     whole_seconds: bool = False
     schema: pa.Schema | None = None
     plan: tuple[tuple[str, str], ...] = field(default=())
+    read: int = 0
+    dropped: int = 0
+    aside: int = 0
+    zone: str | None = None
 
     @property
     def time_is_whole(self) -> bool:
         """Whether times are plain integers (steps) and not instants."""
-        return self.types[self.columns.time].startswith(_WHOLE)
+        return self.types[self.columns.time].startswith(WHOLE_TYPES)
 
 
 class DoesNotFitError(InputError):
@@ -132,18 +151,51 @@ def open_records(
 def _open(
     con: duckdb.DuckDBPyConnection, source: Path | Any, columns: Columns, reading: Reading, extra: tuple[str, ...]
 ) -> Records:
+    wanted = [*columns.all, *(name for name in extra if name not in columns.all)]
     if isinstance(source, Path):
         format = format_of_file(source)
         if format.kind == "csv":
-            format, plan = open_csv(con, source, format, reading)
-            return _typed(con, columns, reading, format, plan, None, extra)
-        schema = _open_binary(con, source, format)
-        return _typed(con, columns, reading, format, [("format", str(format))], schema, extra)
-    con.register("raw", source)
-    return _typed(con, columns, reading, Format("feather"), [], source.schema, extra)
+            cut, plan = open_csv(con, source, format, reading)
+            try:
+                return _typed(con, columns, reading, written_as(cut), plan, None, wanted, cut)
+            except MisfitError as error:
+                raise error.on_line(cut.line_of(error.row)) from None
+        schema = _open_binary(con, source, format, wanted)
+        plan = [("format", str(format))]
+    else:
+        format, plan, schema = Format("feather"), [("format", "data frame")], source.schema
+        con.register("frame", _readable(source, columns, wanted))
+        con.execute("CREATE VIEW raw AS FROM frame")
+    _check_types(schema, columns, wanted)
+    if reading.quarantine is not None:
+        number_rows(con)
+    return _typed(con, columns, reading, format, plan, schema, wanted)
 
 
-def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format) -> pa.Schema:
+def _readable(data: Any, columns: Columns, wanted: list[str]) -> Any:
+    """A table or data set without the columns that are neither wanted nor read."""
+    names = [name for name in wanted if name in data.schema.names]
+    _check_types(data.schema, columns, names)
+    return data.select(names) if hasattr(data, "select") else data.replace_schema(_only(data.schema, names))
+
+
+def _only(schema: pa.Schema, names: list[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in names])
+
+
+def _check_types(schema: pa.Schema, columns: Columns, wanted: list[str]) -> None:
+    for name in wanted:
+        if schema.get_field_index(name) >= 0:
+            held = str(schema.field(name).type)
+            if held.startswith(_UNREAD):
+                raise InputError(
+                    f"{_part(name, columns)}: column {name} holds {held} values, which are not released; convert it"
+                )
+
+
+def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format, wanted: list[str]) -> pa.Schema:
     import pyarrow as pa
 
     try:
@@ -155,7 +207,10 @@ def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format) -> 
         import pyarrow.dataset
 
         data = pyarrow.dataset.dataset(path, format="feather")
-        con.register("raw", data)
+        unread = [each for each in data.schema if str(each.type).startswith(_UNREAD)]
+        names = [name for name in data.schema.names if name not in {each.name for each in unread} or name in wanted]
+        con.register("file", data.replace_schema(_only(data.schema, names)) if unread else data)
+        con.execute("CREATE VIEW raw AS FROM file")
         return data.schema
     except pa.ArrowException:
         raise InputError(f"input: {path.name} cannot be read as {format.kind}; is the file whole?") from None
@@ -168,54 +223,94 @@ def _typed(
     format: Format,
     plan: list[tuple[str, str]],
     schema: pa.Schema | None,
-    extra: tuple[str, ...],
+    names: list[str],
+    cut: Cut | None = None,
 ) -> Records:
     described = {name: str(kind) for name, kind, *_ in con.sql("DESCRIBE raw").fetchall()}
-    names = [*columns.all, *(name for name in extra if name not in columns.all)]
+    given = list(schema.names) if schema is not None else [name for name in described if name not in (LINE, RECORD)]
     for name in names:
         if name not in described:
-            known = ", ".join(list(described)[:20])
-            raise ArgumentError(f"{_part(name, columns)}: column {name} is not in the input, which has {known}")
-    selected = []
-    for name in names:
-        if name == columns.time:
-            selected.append(_time_expression(con, name, described[name], reading, plan))
-        elif schema is None and (name in columns.value or name in columns.id or name in extra):
-            selected.append(text_expression(con, name, reading, plan, "id" if name in columns.id else "value"))
-        elif name in columns.id and described[name] in ("FLOAT", "DOUBLE"):
-            selected.append(f"CASE WHEN NOT isnan({quoted(name)}) THEN {quoted(name)} END")
-        elif described[name] == '"NULL"':  # nothing but nulls
-            selected.append(f"CAST({quoted(name)} AS DOUBLE)")
-        elif described[name].startswith("ENUM"):  # a dictionary names values that occur nowhere else
-            selected.append(f"CAST({quoted(name)} AS VARCHAR)")
-        else:
-            selected.append(quoted(name))
-    con.execute(
-        "CREATE VIEW typed AS SELECT "
-        + ", ".join(f"{each} AS {quoted(name)}" for each, name in zip(selected, names, strict=True))
-        + " FROM raw"
-    )
+            raise ArgumentError(f"{_part(name, columns)}: column {name} is not in the input, which {_has(given, cut)}")
+    if reading.states and len(columns.value) != 1:
+        raise ArgumentError("states: a mapping is for one value column; name one with --value")
+    parts = {name: read_column(con, name, described[name], columns, reading, plan, schema) for name in names}
+    missing = {name: f"({parts[name].read}) IS NULL" for name in (columns.time, *columns.id)}
+    anonymous = f"({' OR '.join(missing[name] for name in columns.id)})" if columns.id else "false"
+    keep = ["true"]
+    read = dropped = aside = None
+    if reading.null_id == "drop" and columns.id:
+        keep.append(f"NOT {anonymous}")
+        dropped = int(con.sql(f"SELECT count(*) FILTER ({anonymous}) FROM raw").fetchall()[0][0])
+    if reading.quarantine is not None:
+        faults = [(f"no time in column {columns.time}", missing[columns.time])]
+        faults += [fault for part in parts.values() for fault in part.faults]
+        faults = [(reason, f"({condition}) AND {' AND '.join(keep)}") for reason, condition in faults]
+        keep += [f"NOT coalesce({condition}, false)" for _, condition in faults]
+        set_aside(con, faults)
+        aside = reasons_of(con)
+        plan += [("set aside", f"{count:,} rows: {reason}") for reason, count in aside]
+    else:
+        _refuse_faults(con, parts, columns)
+    where = " AND ".join(keep)
+    selected = ", ".join(f"{part.read} AS {quoted(name)}" for name, part in parts.items())
+    con.execute(f"CREATE VIEW typed AS SELECT {selected} FROM raw" + (f" WHERE {where}" if len(keep) > 1 else ""))
     con.execute("CREATE VIEW records AS FROM typed")
     types = {name: str(kind) for name, kind, *_ in con.sql("DESCRIBE records").fetchall()}
     for name in columns.value:
-        held = str(schema.field(name).type) if schema is not None else ""
-        if not types[name].startswith(_VALUES) or types[name].endswith("]") or held.startswith(_UNREAD):
-            raise InputError(f"value: column {name} holds {held or types[name]} values, which are not released")
+        if not types[name].startswith(_VALUES) or types[name].endswith("]"):
+            raise InputError(f"value: column {name} holds {types[name]} values, which are not released")
     counted = con.sql(
         f"SELECT count(*), {', '.join(f'count({quoted(name)})' for name in (columns.time, *columns.id))} FROM records"
     ).fetchall()[0]
     rows = int(counted[0])
+    out = sum(count for _, count in aside or ())
+    read = rows + (dropped or 0) + out
     if rows == 0:
-        raise EmptyInputError("input: there are no rows")
+        raise EmptyInputError("input: there are no rows" + (" that can be read" if read else ""))
     for name, present in zip((columns.time, *columns.id), counted[1:], strict=True):
+        if present != rows and (name == columns.time or reading.null_id == "error"):
+            remedy = "; each row needs one" + (", or say --null-id drop or group" if name in columns.id else "")
+            raise InputError(f"column {name}: {rows - present} of {rows} entries are missing{remedy}")
         if present != rows:
-            raise InputError(f"column {name}: {rows - present} of {rows} entries are missing; each row needs one")
-    plan.append(("rows", f"{rows:,}"))
-    dropped = [name for name in described if name not in columns.all]
-    if dropped:
-        plan.append(("columns dropped", ", ".join(dropped)))
+            plan.append(("no identifier", f"{rows - present:,} rows of a series of their own ({name})"))
+    if dropped is not None:
+        plan.append(("no identifier", f"{dropped:,} rows dropped"))
+    plan.append(("rows read", f"{read:,}"))
+    left = [name for name in given if name not in columns.all]
+    if left:
+        plan.append(
+            ("columns dropped", ", ".join(left) if cut is None or not cut.first_line_is_data else f"{len(left)}")
+        )
+    if reading.states and schema is not None:
+        at = schema.get_field_index(columns.value[0])
+        schema = schema.remove(at)  # the states have a type of their own
     whole_seconds = _whole_seconds(con, columns, types)
-    return Records(con, "records", columns, format, types, rows, whole_seconds, schema, tuple(plan))
+    zone = zone_of(columns.time, types[columns.time], reading, schema)
+    return Records(
+        con, "records", columns, format, types, rows, whole_seconds, schema, tuple(plan), read, dropped or 0, out, zone
+    )
+
+
+def _refuse_faults(con: duckdb.DuckDBPyConnection, parts: dict[str, Part], columns: Columns) -> None:
+    """What would be set aside is an error where there is no quarantine."""
+    for name, part in parts.items():
+        for reason, condition in part.faults:
+            count = con.sql(f"SELECT count(*) FILTER ({condition}) FROM raw").fetchall()[0][0]
+            if count:
+                raise InputError(
+                    f"{_part(name, columns)}: {count} rows have {reason}; correct them, or set them aside with "
+                    "--quarantine"
+                )
+
+
+def _has(names: list[str], cut: Cut | None) -> str:
+    """The names of the columns, if they are names."""
+    if cut is not None and cut.first_line_is_data:
+        return (
+            f"has {len(names)} columns, and a first line that looks like data; if it is, pass --no-header and name the "
+            "columns with --columns"
+        )
+    return f"has {', '.join(names[:20])}"
 
 
 def _part(name: str, columns: Columns) -> str:
@@ -231,29 +326,6 @@ def _whole_seconds(con: duckdb.DuckDBPyConnection, columns: Columns, types: dict
         return False
     fraction = f"epoch_ns({time}) % 1000000000" if "NS" in kind else f"epoch_us({time}) % 1000000"
     return bool(con.sql(f"SELECT bool_and({fraction} = 0) FROM records").fetchall()[0][0])
-
-
-def _time_expression(
-    con: duckdb.DuckDBPyConnection, name: str, kind: str, reading: Reading, plan: list[tuple[str, str]]
-) -> str:
-    zone, how, read = reading.time_zone, kind.lower(), quoted(name)
-    if kind == "VARCHAR":
-        how, read = find_format(con, "raw", name, reading.time_format)
-        kind = con.sql(f"SELECT {read} FROM raw LIMIT 0").types[0].id.upper()
-    elif not kind.startswith((*_TEMPORAL, *_WHOLE)):
-        raise InputError(f"time: column {name} holds {kind} values, which are no times")
-    else:
-        finite = f"isfinite(CAST({read} AS TIMESTAMP))" if kind.startswith(_TEMPORAL) else f"{read} <= {2**63 - 1}"
-        if con.sql(f"SELECT count(*) FILTER (NOT {finite}) FROM raw").fetchall()[0][0]:
-            raise InputError(f"time: column {name} holds infinite times, or numbers beyond 2^63; correct them")
-    plan.append(("time", f"{name}, {how}" + (f", {zone}" if zone else "")))
-    if not zone or "TZ" in kind or "WITH TIME ZONE" in kind:  # a zone is for times that have none
-        return read
-    if kind.startswith(_WHOLE):
-        raise ArgumentError(f"time-zone: the times of column {name} are whole numbers, which have no zone")
-    if not con.execute("SELECT count(*) FROM pg_timezone_names() WHERE name = ?", [zone]).fetchall()[0][0]:
-        raise ArgumentError(f"time-zone: {zone} is not known; write it like Europe/Berlin")
-    return f"CAST({read} AS TIMESTAMP) AT TIME ZONE {text(zone)}"
 
 
 def sentence(error: Exception, source: Path | Any) -> InputError:

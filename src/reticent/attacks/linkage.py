@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.accounting.composition import compose, composed_delta, refined, temporal_at
+from reticent.attacks.cells import ERROR, distance, middles, present
 from reticent.attacks.frame import AttackResult, Estimate
 from reticent.attacks.realignment import advantage_bound, draw_orders, neighbour_test
 from reticent.attacks.reconstruction import Case, reconstruct_cases, redacted, sample_outputs
@@ -204,42 +204,25 @@ def link_quantizers(quantizer: Quantizer, other: Quantizer, series: Sequence[Arr
     ArgumentError
         Two quantisers without a common refinement, or no value at all.
     """
-    values = [np.asarray(each, dtype=np.float64) for each in series]
-    values = [kept for each in values if (kept := each[~np.isnan(each)]).size]
-    if not values:
-        raise ArgumentError("series: there is no value in them; give at least one")
+    values = present(series)
     cells = refined([quantizer, other])
     if len(cells) > 1:
         raise ArgumentError("other: it has no common refinement with the first quantiser (range, or policy outside it)")
-    middle = float(quantizer.low + quantizer.high) / 2
-    guessed = _distance(values, [np.full(each.size, middle) for each in values])
+    guessed = distance(values, [np.full(each.size, float(quantizer.low + quantizer.high) / 2) for each in values])
     found = []
     for releases, own in ((1, quantizer), (2, cells[0])):
-        middles = np.array([float(a + b) / 2 for a, b in pairwise(own.edges)])
-        recovered = [middles[np.maximum(own.encode(each), 0)] for each in values]
         found.append(
             AttackResult(
                 NAME,
-                "mean distance from a value to its guess",
-                _distance(values, recovered),
+                ERROR,
+                distance(values, [middles(own, each) for each in values]),
                 Estimate.exact(0.0),
                 guessed,
                 bound=None,
                 bound_reason=f"{own.outputs} outputs bound how many answers there are, and not how near they lie.",
                 trained="nothing: it names the middle of the cell",
                 knows="the cells of each release",
-                settings={"adversary": "cells", "on": "the original", "releases": releases, "outputs": own.outputs},
+                settings={"adversary": "cells", "on": "the same values", "releases": releases, "outputs": own.outputs},
             )
         )
     return tuple(found)
-
-
-def _distance(truths: Sequence[Floats], guesses: Sequence[Floats]) -> Estimate:
-    errors = [np.abs(truth - guess) for truth, guess in zip(truths, guesses, strict=True)]
-    if len(errors) == 1:
-        errors = np.array_split(errors[0], min(20, errors[0].size))
-    total = np.array([each.sum() for each in errors])
-    count = np.array([each.size for each in errors], dtype=np.float64)
-    if len(errors) < 2:
-        return Estimate.exact(float(total[0] / count[0]), 1)
-    return Estimate.bootstrapped([total, count], lambda total, count, axis: total.sum(axis) / count.sum(axis))

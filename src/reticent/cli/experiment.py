@@ -22,6 +22,7 @@ def experiment(
 ) -> None:
     """Run an experiment of the papers, or beyond them: NAME.csv, NAME.svg, NAME.png, and what came out in NAME.md."""
     from reticent import experiments
+    from reticent.cli.release import progress
 
     if list_all:
         for each in experiments.EXPERIMENTS:
@@ -33,7 +34,8 @@ def experiment(
     chosen = experiments.find(name)
     if output is None:
         raise ArgumentError("output: give a folder for the figure and its data with -o")
-    outcome = chosen.run(data)
+    with progress(chosen.name) as bar:
+        outcome = chosen.run(data, bar)
     paths = experiments.write(chosen, outcome, output)
     typer.echo(outcome.findings)
     typer.echo(f"\n{', '.join(str(path) for path in paths)}")

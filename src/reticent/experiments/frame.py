@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from reticent.experiments.sources import located
 
 Rows = Sequence[Mapping[str, Any]]
+Progress: TypeAlias = Callable[[int, int], None]  # what is done, and what is to be done in all
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,8 @@ class Experiment:
     ----------
     name, title : str
     function : str
-        ``module:function`` within this package, from the files found (by name of the data set) to an `Outcome`.
+        ``module:function`` within this package, from the files found (by name of the data set) to an `Outcome`. One
+        that uses data takes a while: it is also given `progress`.
     sources : tuple of str
         The data sets that it can use.
     """
@@ -53,23 +56,29 @@ class Experiment:
     function: str
     sources: tuple[str, ...] = ()
 
-    def run(self, data: Path | None = None) -> Outcome:
+    def run(self, data: Path | None = None, progress: Progress | None = None) -> Outcome:
         """Run on what is there of the data sets.
 
         Parameters
         ----------
         data : Path, optional
             The folder that holds a folder for each data set.
+        progress : callable, optional
+            Told what is done and what is to be done in all.
 
         Raises
         ------
         ArgumentError
             If the experiment needs data and none are there: it says where they can be had.
         """
-        files = located(data, self.sources) if self.sources else {}
-        module, function = self.function.split(":")
-        outcome: Outcome = getattr(import_module(f"reticent.experiments.{module}"), function)(files)
-        return outcome
+        module, name = self.function.split(":")
+        function: Callable[..., Outcome] = getattr(import_module(f"reticent.experiments.{module}"), name)
+        return function(located(data, self.sources), progress=progress) if self.sources else function({})
+
+
+def part(progress: Progress | None, place: int, parts: int) -> Progress | None:
+    """The progress of one of several parts of equal length."""
+    return None if progress is None else lambda done, total: progress(place * total + done, parts * total)
 
 
 def write(experiment: Experiment, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
@@ -108,3 +117,13 @@ def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """A Markdown table; the first column to the left, the others to the right."""
     rule = ["---", *["---:"] * (len(header) - 1)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *lines))
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Heights for labels at the ends of lines: in the same order, at least `gap` apart."""
+    order = sorted(range(len(heights)), key=lambda place: heights[place])
+    placed = list(heights)
+    for before, after in pairwise(order):
+        placed[after] = max(placed[after], placed[before] + gap)
+    excess = (max(placed) - max(heights)) / 2  # shared above and below
+    return [height - excess for height in placed]

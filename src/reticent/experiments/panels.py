@@ -82,8 +82,14 @@ def steps(file: Path) -> Panel:
     return Panel("steps, hourly", 6, 24, tuple(_long(people, 28 * 24)))
 
 
-def meters(file: Path) -> Panel:
-    """Half-hourly load in 2013: within four hours; households with at least 99 % of the readings."""
+def read_meters(file: Path) -> tuple[NDArray[np.str_], Ints, Floats]:
+    """Household, seconds and load of each half-hourly reading that is there.
+
+    Raises
+    ------
+    InputError
+        If the package that reads R files is not installed.
+    """
     try:
         import rdata
     except ImportError:
@@ -94,10 +100,17 @@ def meters(file: Path) -> Panel:
         warnings.simplefilter("ignore")  # about R classes that it does not know
         frame = rdata.read_rds(file)
     times = np.asarray(frame["reading_datetime"], dtype=np.float64).astype(np.int64)
-    begin, end = (int(np.datetime64(f"{year}-01-01", "s").astype(np.int64)) for year in (2013, 2014))
     load = np.asarray(frame["general_supply_kwh"], dtype=np.float64)
-    kept = (times >= begin) & (times < end) & ~np.isnan(load)
-    homes, codes = np.unique(np.asarray(frame["customer_id"])[kept], return_inverse=True)
+    kept = ~np.isnan(load)
+    return np.asarray(frame["customer_id"])[kept], times[kept], load[kept]
+
+
+def meters(file: Path) -> Panel:
+    """Half-hourly load in 2013: within four hours; households with at least 99 % of the readings."""
+    people, times, load = read_meters(file)
+    begin, end = (int(np.datetime64(f"{year}-01-01", "s").astype(np.int64)) for year in (2013, 2014))
+    kept = (times >= begin) & (times < end)
+    homes, codes = np.unique(people[kept], return_inverse=True)
     order = np.argsort(codes, kind="stable")
     cuts = np.searchsorted(codes[order], np.arange(homes.size + 1))
     groups = (order[a:b] for a, b in pairwise(cuts.tolist()))

@@ -18,6 +18,24 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ("cgm-glucose", "sgsc-50-households", "fitbit-hourly-steps"),
     ),
     Experiment(
+        "noiseless-fig3",
+        "Which of two households is in a mean: advantage against n and ε",
+        "membership:half_hourly",
+        ("sgsc-50-households",),
+    ),
+    Experiment(
+        "noiseless-fig3-weekly",
+        "Which of two households is in a mean of weekly totals",
+        "membership:weekly",
+        ("lcl-1130-households-weekly",),
+    ),
+    Experiment(
+        "noiseless-fig4",
+        "Which appliances are on: f-score against ε",
+        "disaggregation:appliances",
+        ("nilm-appliances",),
+    ),
+    Experiment(
         "noiseless-fig6",
         "Share of trips with a unique start and end against ε",
         "unique_trips:unique_trips",

@@ -26,6 +26,16 @@ SOURCES = {
         "the repository Sayani07/gravitas on GitHub (data/, before it was reduced), from the Australian Smart-Grid "
         "Smart-City customer trial",
     ),
+    "lcl-1130-households-weekly": Source(
+        "featureSet_weekly.csv",
+        "the repository Niloy-Chakraborty/Time-Series_Clustering_on_London_Smart_Meter_Dataset on GitHub, from the Low "
+        "Carbon London data of the London Datastore: one column a household, one row a week",
+    ),
+    "nilm-appliances": Source(
+        "REFIT_House2_2014-03.gzip",
+        "the repository adrienpetralia/DeviceScope on GitHub (Data/), from the REFIT Electrical Load Measurements; the "
+        "files of 2014-04 to 2014-07 belong beside it",
+    ),
     "fitbit-hourly-steps": Source(
         "hourlySteps_merged.csv", "Zenodo record 53894, also on Kaggle as FitBit Fitness Tracker Data"
     ),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.experiments.frame import Outcome, markdown
+from reticent.experiments.frame import Outcome, Progress, markdown, part
 from reticent.experiments.panels import Panel, Series, load_panel
 from reticent.randomness import seeded_source
 from reticent.reports.drawing import PALETTE, data
@@ -70,7 +70,12 @@ def contestants(window: int, epsilon: float) -> list[Contestant]:
     return found + [Contestant(f"dispatch, {each.direction}", float("nan"), False, each.origins) for each in baselines]
 
 
-def series(files: Mapping[str, Path], epsilon: float = EPSILON, most: int | None = None) -> Outcome:
+def series(
+    files: Mapping[str, Path],
+    epsilon: float = EPSILON,
+    most: int | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
     """Every data set that was found.
 
     Parameters
@@ -81,20 +86,23 @@ def series(files: Mapping[str, Path], epsilon: float = EPSILON, most: int | None
         Nats.
     most : int, optional
         Only the first `most` series of each data set, and the first 1,000 records of each: for a quick look.
+    progress : callable, optional
+        Told the mechanisms done, and how many there are, over all data sets.
     """
     rows: list[dict[str, Any]] = []
-    for name, file in files.items():
+    for place, (name, file) in enumerate(files.items()):
         panel = load_panel(name, file)
         if most is not None:
             panel = panel.shortened(most, 1000)
-        rows += ranked(measured(panel, epsilon))
+        rows += ranked(measured(panel, epsilon, part(progress, place, len(files))))
     return Outcome(rows, _chart(rows), _findings(rows), _markdown(rows))
 
 
-def measured(panel: Panel, epsilon: float) -> list[dict[str, Any]]:
+def measured(panel: Panel, epsilon: float, progress: Progress | None = None) -> list[dict[str, Any]]:
     """One row a mechanism and measure, the mean over the series of the panel."""
     rows = []
-    for contestant in contestants(panel.window, epsilon):
+    field = contestants(panel.window, epsilon)
+    for done, contestant in enumerate(field, 1):
         source = seeded_source(SEED)
         found = [
             measures(each, contestant.draw(each.values.size, source.spawn(str(i))), panel.day)
@@ -116,6 +124,8 @@ def measured(panel: Panel, epsilon: float) -> list[dict[str, Any]]:
                     "after": after,
                 }
             )
+        if progress:
+            progress(done, len(field))
     return rows
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.attacks.uniqueness import uniqueness
 from reticent.errors import InputError
-from reticent.experiments.frame import Outcome
+from reticent.experiments.frame import Outcome, Progress, part
 from reticent.reports.drawing import PALETTE, data
 
 Floats = NDArray[np.float64]
@@ -48,14 +48,15 @@ CITIES = {
 }
 
 
-def unique_trips(files: Mapping[str, Path], bits: Sequence[int] = BITS) -> Outcome:
+def unique_trips(files: Mapping[str, Path], bits: Sequence[int] = BITS, progress: Progress | None = None) -> Outcome:
     """For each city and for a thousand of its trips: the levels, and the share of unique trips, against ε."""
     rows: list[dict[str, Any]] = []
-    for name, file in files.items():
+    for place, (name, file) in enumerate(files.items()):
         city = CITIES[name]
         trips = inside(city, load_trips(file, city.columns))
         spread = np.linspace(0, len(trips) - 1, SMALL).astype(np.int64)
-        for chosen in (trips[spread], trips):
+        for half, chosen in enumerate((trips[spread], trips)):
+            told = part(progress, 2 * place + half, 2 * len(files))
             rows += [
                 {
                     "city": city.title,
@@ -64,7 +65,7 @@ def unique_trips(files: Mapping[str, Path], bits: Sequence[int] = BITS) -> Outco
                     "unique_share_exact": result.control.estimate().value,
                     "bound": result.bound,
                 }
-                for result in uniqueness(chosen, [city.latitude, city.longitude] * 2, bits)
+                for result in uniqueness(chosen, [city.latitude, city.longitude] * 2, bits, told)
             ]
     return Outcome(rows, _chart(rows), _findings(rows))
 

@@ -54,10 +54,15 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
             f"Of several records of a series at one time only the {which} counts: the promise is about the series that "
             "this leaves, and not about the records that it drops."
         )
+    if parameters.get("late") == "drop":
+        body["assumptions"].append(
+            "Records that came after later ones of their series were left out: when a record comes does not depend on "
+            "the values."
+        )
     return body
 
 
-_THINNED = {"min": "smallest", "max": "largest"}
+_THINNED = {"min": "smallest", "max": "largest", "first": "first"}
 
 
 def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:

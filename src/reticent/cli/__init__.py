@@ -8,11 +8,12 @@ from typing import Annotated, cast
 import typer
 
 from reticent._version import __version__
-from reticent.cli import demo, experiment, inspect, key, ledger, model, release
+from reticent.cli import demo, experiment, follow, inspect, key, ledger, model, release
 from reticent.cli.terminal import one_line
 
 app = typer.Typer(
     name="reticent",
+    cls=follow.Commands,
     help="Release time series truthfully, with a privacy guarantee that is checked exactly.",
     no_args_is_help=True,
     add_completion=False,
@@ -44,6 +45,8 @@ app.command("demo")(demo.demo)
 app.command("redact")(release.redact)
 app.command("switch")(release.switch)
 app.command("quantize")(release.quantize)
+app.command("switch --follow", hidden=True)(follow.switch)
+app.command("quantize --follow", hidden=True)(follow.quantize)
 app.command("fit")(model.fit)
 app.command("verify")(inspect.verify)
 app.command("experiment")(experiment.experiment)

@@ -17,6 +17,7 @@ from reticent.redaction.support import possible
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.delimited import Reading
 from reticent.tables.formulas import unguarded
+from reticent.tables.follow_lines import released_table
 from reticent.tables.grid import Grid, Gridded, encode_states, runs
 from reticent.tables.models import count_on_grid, near_secrets
 from reticent.tables.reading import Columns, connect, open_records
@@ -97,10 +98,15 @@ def released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -
 
     with tempfile.TemporaryDirectory() as scratch, connect(None, Path(scratch)) as con:
         reading = Reading(released.get("delimiter"), nulls=("",), kinds=released.get("kinds", {}))
-        records = open_records(con, path, columns, reading)
+        records = open_records(con, _content(path, columns, released), columns, reading)
         if released.get("formulas") == "quote":
             records = unguarded(records)
         yield from chunks(records, duplicates="keep")
+
+
+def _content(path: Path, columns: Columns, released: Mapping[str, Any]) -> Any:
+    """A file, or the table that its lines are."""
+    return released_table(path, columns) if released.get("format") == "jsonl" else path
 
 
 class _Support(Protocol):

@@ -130,7 +130,7 @@ def quantize(
     """
     budget = allowed_outputs(bits, outputs)
     job = job_of(table, options, "quantize", low=low, high=high, outputs=budget, symbols=symbols)
-    ranges = list(zip(_each("low", low, job.columns), _each("high", high, job.columns), strict=True))
+    ranges = ranges_of(low, high, job.columns)
     mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
     return run(job, lambda records: QuantizeVerb(records, mechanism, {"outputs": budget}))
 
@@ -369,6 +369,13 @@ def designer(mechanism: str, epsilon: float) -> Design:
         return _DESIGNS[mechanism](chain, n, list(secrets), epsilon, missing=absent)
 
     return design
+
+
+def ranges_of(
+    low: Number | Sequence[Number] | None, high: Number | Sequence[Number] | None, columns: Columns
+) -> list[tuple[Number, Number]]:
+    """The public range of each value column."""
+    return list(zip(_each("low", low, columns), _each("high", high, columns), strict=True))
 
 
 def _each(name: str, value: Number | Sequence[Number] | None, columns: Columns) -> list[Number]:

@@ -1,0 +1,261 @@
+"""switch --follow and quantize --follow: records as they come, with a checkpoint."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from reticent.cli import options as opt
+from reticent.cli.release import source, warn_kept
+from reticent.errors import InputError
+
+if TYPE_CHECKING:
+    from reticent.tables.follow import Followed, Following
+
+INPUT = Annotated[Path, typer.Argument(metavar="[INPUT]", help="A file or a named pipe; standard input by default.")]
+CHECKPOINT = Annotated[
+    Path,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Where the stream stands, for the next run to go on from; made by the first, and as secret as the data.",
+        show_default=False,
+    ),
+]
+OUTPUT = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="A file that grows, and holds each record once whatever happens; by default standard output, where each "
+        "record carries its number, seq.",
+    ),
+]
+FORMAT = Annotated[str, typer.Option("--format", help="csv (with a header) or jsonl (an object a line).")]
+LATE = Annotated[str, typer.Option("--late", help="A record that lies before one that came already: error or drop.")]
+DUPLICATES = Annotated[
+    str, typer.Option("--duplicates", help="A record at the time of the one before: error, or first (which stays).")
+]
+KEEP_OPEN = Annotated[
+    bool, typer.Option("--keep-open", help="The end of INPUT is not the end of the stream: hold back what is held.")
+]
+AFTER = Annotated[
+    int, typer.Option("--after", help="INPUT begins after so many records of the stream, and not with its first.")
+]
+SEEN = Annotated[int | None, typer.Option("--seen", help="Of a pipe: the seq up to which its reader has the records.")]
+COMMIT = Annotated[float, typer.Option("--commit", help="Seconds between checkpoints; records wait for the next one.")]
+
+_FLAG = "--follow"
+
+
+class Commands(TyperGroup):
+    """A verb with --follow is a command of its own, with other options."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name."""
+        name, *rest = args
+        if _FLAG in rest and f"{name} {_FLAG}" in self.commands:
+            rest.remove(_FLAG)
+            return super().resolve_command(ctx, [f"{name} {_FLAG}", *rest])
+        return super().resolve_command(ctx, args)
+
+
+def switch(
+    time: opt.TIME,
+    value: opt.VALUE,
+    checkpoint: CHECKPOINT,
+    window: Annotated[int, typer.Option("--window", help="Steps within which the order is protected.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
+    delta: Annotated[float | None, typer.Option("--delta", help="Largest δ allowed, such as 1e-6.")] = None,
+    mechanism: Annotated[str, typer.Option("--mechanism", help="mallows, ran or sta.")] = "mallows",
+    accept_statistical: Annotated[
+        bool, typer.Option("--accept-statistical", help="Take a δ that is a confidence bound, not an exact number.")
+    ] = False,
+    input: INPUT = Path("-"),
+    output: OUTPUT = None,
+    id: opt.ID = None,
+    keep: opt.KEEP = None,
+    format: FORMAT = "csv",
+    late: LATE = "error",
+    duplicates: DUPLICATES = "error",
+    keep_open: KEEP_OPEN = False,
+    after: AFTER = 0,
+    seen: SEEN = None,
+    commit: COMMIT = 0.5,
+    overwrite: opt.OVERWRITE = False,
+    ledger: opt.LEDGER = None,
+    no_ledger: opt.NO_LEDGER = False,
+    dataset: opt.DATASET = "",
+    sign: opt.SIGN = None,
+    seed: opt.SEED = None,
+    delimiter: opt.DELIMITER = None,
+    time_format: opt.TIME_FORMAT = None,
+) -> None:
+    """Move the values of a stream in time, record by record: what is released waits for those that come after it."""
+    from reticent.tables import follow
+
+    job = _job(
+        (time, value, id, keep),
+        opt.charging(ledger, no_ledger, dataset, None, sign),
+        checkpoint=checkpoint,
+        output=output,
+        format=format,
+        late=late,
+        duplicates=duplicates,
+        keep_open=keep_open,
+        after=after,
+        seen=seen,
+        commit=commit,
+        overwrite=overwrite,
+        source=source(seed),
+        delimiter=delimiter,
+        time_format=time_format,
+    )
+    tell(
+        follow.switch(
+            _open(input),
+            job,
+            window=window,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            accept_statistical=accept_statistical,
+        ),
+        job,
+    )
+
+
+def quantize(
+    time: opt.TIME,
+    value: opt.VALUE,
+    checkpoint: CHECKPOINT,
+    low: Annotated[
+        list[str] | None, typer.Option("--low", help="Lower end of the public range; repeat for several columns.")
+    ] = None,
+    high: Annotated[
+        list[str] | None, typer.Option("--high", help="Upper end of the public range; repeat for several columns.")
+    ] = None,
+    bits: Annotated[str | None, typer.Option("--bits", help="Budget of a record, in bits.")] = None,
+    outputs: Annotated[
+        int | None, typer.Option("--outputs", help="Budget of a record, as a number of outputs.")
+    ] = None,
+    symbols: Annotated[str, typer.Option("--symbols", help="midpoint, interval or left.")] = "midpoint",
+    outside: Annotated[
+        str, typer.Option("--outside", help="Values outside the range: error, clip or missing.")
+    ] = "error",
+    missing: Annotated[
+        str, typer.Option("--missing", help="When a value is missing: public, or one more output.")
+    ] = "public",
+    input: INPUT = Path("-"),
+    output: OUTPUT = None,
+    id: opt.ID = None,
+    keep: opt.KEEP = None,
+    format: FORMAT = "csv",
+    late: LATE = "error",
+    duplicates: DUPLICATES = "error",
+    keep_open: KEEP_OPEN = False,
+    after: AFTER = 0,
+    seen: SEEN = None,
+    commit: COMMIT = 0.5,
+    overwrite: opt.OVERWRITE = False,
+    ledger: opt.LEDGER = None,
+    no_ledger: opt.NO_LEDGER = False,
+    dataset: opt.DATASET = "",
+    sign: opt.SIGN = None,
+    delimiter: opt.DELIMITER = None,
+    decimal: opt.DECIMAL = None,
+    time_format: opt.TIME_FORMAT = None,
+    null: opt.NULL = None,
+) -> None:
+    """Coarsen the values of a stream, record by record."""
+    from reticent.tables import follow
+
+    job = _job(
+        (time, value, id, keep),
+        opt.charging(ledger, no_ledger, dataset, None, sign),
+        checkpoint=checkpoint,
+        output=output,
+        format=format,
+        late=late,
+        duplicates=duplicates,
+        keep_open=keep_open,
+        after=after,
+        seen=seen,
+        commit=commit,
+        overwrite=overwrite,
+        delimiter=delimiter,
+        time_format=time_format,
+    )
+    reading = opt.reading(delimiter, decimal, "utf-8", time_format, None, null, False)
+    tell(
+        follow.quantize(
+            _open(input),
+            job,
+            low=low,
+            high=high,
+            bits=bits,
+            outputs=outputs,
+            symbols=symbols,
+            outside=opt.choice("outside", outside, ("error", "clip", "missing")),
+            missing=opt.choice("missing", missing, ("public", "output")),
+            nulls=reading.nulls,
+            decimal=reading.decimal or ".",
+        ),
+        job,
+    )
+
+
+def _job(
+    named: tuple[str, list[str], list[str] | None, list[str] | None], charged: dict[str, Any], **options: Any
+) -> Following:
+    from reticent.accounting.ledger import Ledger
+    from reticent.tables.follow import Following
+    from reticent.tables.reading import Columns
+
+    time, value, id, keep = named
+    warn_kept(keep)
+    where = charged["ledger"]
+    ledger = None if where is False else Ledger() if where is True else Ledger(where)
+    columns = Columns(time, tuple(value), tuple(id or ()), tuple(keep or ()))
+    return Following(columns, ledger=ledger, dataset=charged["dataset"], sign=charged["sign"], **options)
+
+
+def _open(input: Path) -> int:
+    if str(input) == "-":
+        return sys.stdin.fileno()
+    try:
+        return os.open(input, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"input: {input.name} cannot be read ({error.strerror})") from None
+
+
+def tell(followed: Followed, job: Following) -> None:
+    """Where the stream stands, on standard error: standard output may be the release."""
+
+    def say(what: str) -> None:
+        typer.echo(what, err=True)
+
+    certificate, outputs = followed.certificate, followed.outputs
+    guarantee = certificate.claims["guarantee"]
+    if not certificate.private:
+        say("NOT PRIVATE: a seed was used.")
+    say(f"{guarantee['promise']}\n{guarantee['limits']}")
+    say(f"records:     {followed.taken:,} taken, {followed.released:,} released")
+    for rule, count in followed.dropped.items():
+        say(f"left out:    {count:,} by --{rule} (keep this number in the house)")
+    say(f"certificate: {outputs.certificate}")
+    say(f"report:      {outputs.report}")
+    if job.output is not None:
+        say(f"to check:    reticent verify {outputs.certificate} {job.output}")
+    if not followed.finished:
+        say(
+            f"the stream is not at its end: begin the next run with the same command, and INPUT from its beginning or "
+            f"with --after {followed.taken}"
+        )
+        say(f"PRIVATE: {job.checkpoint} holds what is held back, and the key; it must not leave the house")

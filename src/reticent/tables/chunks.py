@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, InputError
+from reticent.tables.arranging import arranged
 from reticent.tables.reading import Columns, Records
 from reticent.tables.restoring import restored
 from reticent.tables.sql import quoted, quoted_list
@@ -81,16 +82,27 @@ def chunks(
     InputError
         Duplicates, unless another rule was asked for, or that differ in a column that is kept.
     """
-    import pyarrow as pa
-
     if duplicates not in DUPLICATES:
         raise ArgumentError(f"duplicates: must be one of {', '.join(DUPLICATES)}")
     columns = records.columns
-    keys = [*columns.id, columns.time]
-    order = quoted_list(keys)
+    names = (*columns.all, *(name for name in extra if name not in columns.all))
+    tables = arranged(records, names, rows) if duplicates == "error" else None
+    if tables is None:
+        tables = _sorted(records, names, duplicates, rows)
+    for table, offsets in tables:
+        yield _chunk(restored(table, records.schema), offsets, columns, duplicates, kept)
+
+
+def _sorted(
+    records: Records, names: tuple[str, ...], duplicates: str, rows: int
+) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+    """Whole series as DuckDB sorts them, records of one time by their values too if they are to be told apart."""
+    import pyarrow as pa
+
+    columns = records.columns
+    order = quoted_list([*columns.id, columns.time])
     if duplicates != "error":
         order += "".join(_by_value(records, name, duplicates) for name in (*columns.value, *columns.keep))
-    names = (*columns.all, *(name for name in extra if name not in columns.all))
     relation = records.con.sql(f"SELECT {quoted_list(names)} FROM {records.view} ORDER BY {order}")
     waiting: list[pa.RecordBatch] = []
     count, enough = 0, rows
@@ -99,16 +111,16 @@ def chunks(
         count += batch.num_rows
         if count < enough:
             continue
-        table = restored(pa.Table.from_batches(waiting).combine_chunks(), records.schema)
+        table = pa.Table.from_batches(waiting).combine_chunks()
         offsets = series_offsets(table, columns.id)
         cut = int(offsets[-2])
         if cut:
-            yield _chunk(table.slice(0, cut), offsets[:-1], columns, duplicates, kept)
+            yield table.slice(0, cut), offsets[:-1]
         rest = table.slice(cut)
         waiting, count = rest.to_batches(), rest.num_rows
         enough = max(rows, 2 * count)  # a long series is looked at again only when it has doubled
-    table = restored(pa.Table.from_batches(waiting).combine_chunks(), records.schema)
-    yield _chunk(table, series_offsets(table, columns.id), columns, duplicates, kept)
+    table = pa.Table.from_batches(waiting).combine_chunks()
+    yield table, series_offsets(table, columns.id)
 
 
 def arrived(chunk: Chunk) -> Chunk:

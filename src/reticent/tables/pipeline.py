@@ -19,13 +19,14 @@ from reticent.accounting.lines import Charge
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError
 from reticent.randomness import Source
+from reticent.tables.arranging import limit_memory
 from reticent.tables.charging import Account, Gathering, Work, file_hash, parts
 from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.formulas import formula_names, guarded
 from reticent.tables.frames import from_arrow, to_arrow
-from reticent.tables.reading import Columns, DoesNotFitError, Records, connect, open_records, sentence
+from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
 from reticent.tables.staging import Outputs, complete, seal, staged
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-MEMORY = ("64MB", "512MB")  # tried one after the other, then DuckDB's own limit
 SAMPLE_SERIES = 3
 SAMPLE_ROWS = 1000
 
@@ -82,7 +82,8 @@ class Job:
     duplicates : {"error", "min", "max", "keep"}
     reading : Reading
     memory : str, optional
-        What sorting may use before it spills to disk, such as "500MB"; by default as little as will do.
+        What sorting may use before it spills to disk, such as "500MB"; by default a quarter of the machine's, at most
+        1 GB.
     output : path, optional
         Where the released file goes, certificate and report beside it; a frame is returned where there is none.
     overwrite : bool
@@ -167,6 +168,8 @@ def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Itera
     scratch = Path(tempfile.mkdtemp(prefix=".reticent-", dir=place))
     try:
         with connect(job.memory, scratch) as con:
+            if job.memory is None:
+                limit_memory(con)
             yield open_records(con, table, job.columns, job.reading, extra)
     except duckdb.Error as error:  # whose words may hold a line of the data
         raise sentence(error, table) from None
@@ -179,7 +182,7 @@ def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Itera
 
 
 def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] = ()) -> Release:
-    """Release a table or a file, in little memory if it can be: more is allowed only where sorting asks for it.
+    """Release a table or a file.
 
     Raises
     ------
@@ -188,15 +191,6 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
     RefusedError
         The exact guarantee is not what was asked for: nothing is left behind.
     """
-    for memory in MEMORY if job.memory is None else ():
-        try:
-            return _run(replace(job, memory=memory), make_verb, extra)
-        except DoesNotFitError:
-            continue
-    return _run(job, make_verb, extra)
-
-
-def _run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...]) -> Release:
     job = replace(job, text=job.account.identified(job.text, job.table))
     known = job.account.answered(job.text)
     before = job.account.earlier(job.table)

@@ -1,0 +1,82 @@
+"""Compiled loops over rows: where each belongs, so that a file is put in order without comparing its series."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_FEW = 24  # rows that are put in order by insertion alone
+_MOVES = 16  # of insertion, for each row, before another way is better
+
+_codes = nb.types.Array(nb.int32, 1, "C", readonly=True)
+_int32, _int64, _bool = nb.int32[::1], nb.int64[::1], nb.boolean[::1]
+
+
+@nb.njit(nb.void(_codes, _int64, _int64), nogil=True, cache=True)
+def next_places(codes: Codes, free: Ints, places: Ints) -> None:
+    """The next free place of each row's group, which is then taken."""
+    for i in range(codes.size):
+        place = free[codes[i]]
+        free[codes[i]] = place + 1
+        places[i] = place
+
+
+@nb.njit(nb.boolean(_int64, _int32, nb.int64, nb.int64, _int32, _int64, _int32), nogil=True, cache=True)
+def _distribute(ticks: Ints, rows: Codes, a: int, b: int, ends: Codes, ticks2: Ints, rows2: Codes) -> bool:
+    """Sort ``ticks[a:b]``, and `rows` with it: into as many equal stretches as there are rows, then by insertion.
+
+    Linear where times are spread about evenly, as those of a series are. Returns False where they are not, with the
+    rows in some order and much left to do.
+    """
+    n = b - a
+    if n > _FEW:
+        low, high = ticks[a], ticks[a]
+        for i in range(a, b):
+            low, high = min(low, ticks[i]), max(high, ticks[i])
+        first = np.uint64(low)
+        scale = n / (np.float64(np.uint64(high) - first) + 1.0)
+        for k in range(n + 1):
+            ends[k] = 0
+        for i in range(a, b):
+            ends[min(np.int64(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1) + 1] += 1
+        for k in range(n):
+            ends[k + 1] += ends[k]
+        for i in range(a, b):
+            k = min(np.int64(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1)
+            j = ends[k]
+            ends[k] = j + 1
+            ticks2[j], rows2[j] = ticks[i], rows[i]
+        for j in range(n):
+            ticks[a + j], rows[a + j] = ticks2[j], rows2[j]
+    moves = _MOVES * n
+    for i in range(a + 1, b):
+        tick, row, j = ticks[i], rows[i], i
+        while j > a and ticks[j - 1] > tick:
+            ticks[j], rows[j] = ticks[j - 1], rows[j - 1]
+            j -= 1
+        ticks[j], rows[j] = tick, row
+        moves -= i - j
+        if n > _FEW and moves < 0:
+            return False
+    return True
+
+
+@nb.njit(nb.void(_int64, _int64, _int32, _bool, _int32, _int64, _int32), nogil=True, cache=True)
+def order_in_time(ticks: Ints, starts: Ints, rows: Codes, left: Bools, ends: Codes, ticks2: Ints, rows2: Codes) -> None:
+    """Sort the times of each series in place; `rows` becomes where each came from.
+
+    Series that are too uneven to be sorted here are marked as `left`. The last three are scratch space for the longest
+    series (one more for `ends`).
+    """
+    for s in range(starts.size - 1):
+        a, b = starts[s], starts[s + 1]
+        rising = True
+        for i in range(a, b):
+            rows[i] = i
+            rising &= i == a or ticks[i - 1] <= ticks[i]
+        left[s] = not rising and not _distribute(ticks, rows, a, b, ends, ticks2, rows2)

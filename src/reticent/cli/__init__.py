@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from reticent._version import __version__
-from reticent.cli import demo, experiment, follow, inspect, key, ledger, model, release
+from reticent.cli import advise, demo, experiment, follow, inspect, key, ledger, model, release
 from reticent.cli.terminal import one_line
 
 app = typer.Typer(
@@ -47,6 +47,7 @@ app.command("switch")(release.switch)
 app.command("quantize")(release.quantize)
 app.command("switch --follow", hidden=True)(follow.switch)
 app.command("quantize --follow", hidden=True)(follow.quantize)
+app.command("advise")(advise.advise)
 app.command("fit")(model.fit)
 app.command("verify")(inspect.verify)
 app.command("experiment")(experiment.experiment)

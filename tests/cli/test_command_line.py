@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reticent import cli, reports
+from reticent import cli, datasets, reports
 
 PANEL = "id,ts,kwh,state\n" + "".join(
     f"{name},2024-01-{1 + hour // 24:02d} {hour % 24:02d}:00,{hour % 7}.5,{hour // 2 % 2}\n"
@@ -269,6 +269,17 @@ def test_version_and_a_pipe_in_a_process_of_their_own(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     missing = subprocess.run([*entry, *put(SWITCH, "--value", "nothing")], capture_output=True, text=True, cwd=tmp_path)
     assert (missing.returncode, missing.stdout, missing.stderr.count("\n")) == (2, "", 1)
+
+
+def test_the_demo_hands_out_the_shipped_data(run: Run) -> None:
+    code, out, _ = run("demo", "--data", "data")
+    assert code == 0
+    for name in datasets.names():
+        assert (Path("data") / datasets.path(name).name).read_bytes() == datasets.path(name).read_bytes()
+        assert datasets.describe(name).licence in out
+    code, _, err = run("demo", "--data", "data")
+    assert (code, "--overwrite" in err) == (2, True)
+    assert run("demo", "--data", "data", "--overwrite")[0] == 0
 
 
 def test_the_demo(run: Run) -> None:

@@ -19,11 +19,18 @@ EARLIER = "2007-12-17"
 def demo(
     folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("reticent-demo"),
     overwrite: opt.OVERWRITE = False,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FOLDER", help="Only write the shipped data there, as files to try things on."),
+    ] = None,
 ) -> None:
     """The two-minute tour: coarsen and switch a glucose series, hide an evening, coarsen a weather series."""
     from reticent import datasets, tables
     from reticent.errors import ArgumentError
 
+    if data is not None:
+        _write_data(data, overwrite)
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "private").mkdir(exist_ok=True)
@@ -87,6 +94,26 @@ def demo(
         )
     )
     typer.echo(f"All files are in {folder}/; open the .report.html files in a browser.")
+
+
+def _write_data(folder: Path, overwrite: bool) -> None:
+    """Each shipped data set as a file, with its title and its licence in words."""
+    from reticent import datasets
+    from reticent.errors import ArgumentError
+
+    files = {name: folder / datasets.path(name).name for name in datasets.names()}
+    taken = [file.name for file in files.values() if file.exists()]
+    if taken and not overwrite:
+        raise ArgumentError(f"data: {', '.join(taken)} exists in {folder}; --overwrite replaces it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, file in files.items():
+            file.write_bytes(datasets.path(name).read_bytes())
+    except OSError as error:
+        raise ArgumentError(f"data: {folder} cannot be written to ({error.strerror})") from None
+    for name, file in files.items():
+        known = datasets.describe(name)
+        typer.echo(f"{file}: {known.title} ({known.licence}); columns {', '.join(known.columns)}")
 
 
 def _say(number: int, what: str, data: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from reticent.attacks import membership as game
 from reticent.errors import ArgumentError
-from reticent.quantization import Roster, levels_for
+from reticent.quantization import AggregateQuantization, Roster, levels_for
 from reticent.quantization.fixed_point import FixedPoint
 from reticent.randomness import seeded_source
 
@@ -35,25 +35,25 @@ def test_the_sound_cells_are_those_of_the_library(n: int, bits: int) -> None:
     rng = np.random.default_rng(n)
     readings = rng.integers(0, 1001, (500, n))
     readings[::3] = readings[::3] // 50 * 50  # many on the edges
-    library = game.mechanism(GRID, bits)
+    library = AggregateQuantization("mean", low=0, high=10, bits=bits, resolution="0.01")
     groups = np.repeat(np.arange(500), n)
     expected = library.encode(readings.reshape(-1) / 100, [Roster(n)] * 500, groups)
     each = game.Publication.by("sound", GRID, n, bits)
-    assert each.quantizer.levels == levels_for(Fraction(10, n), 0, 10, bits=bits)
-    assert each.encode(readings.sum(axis=1), GRID).tolist() == expected.tolist()
+    assert each.levels == levels_for(Fraction(10, n), 0, 10, bits=bits)
+    assert each.encode(readings.sum(axis=1)).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("rule", game.RULES)
 def test_cells_and_midpoints_in_fractions(rule: str) -> None:
     grid = FixedPoint("-2", "5", "0.5", "clip", "round")
     each = game.Publication.by(rule, grid, 3, 2)
-    q = each.quantizer.levels
+    q = each.levels
     assert q == {"sound": 9, "published": 12, "few": 4}[rule]
     sums = np.arange(3 * 14 + 1)
-    for total, code in zip(sums.tolist(), each.encode(sums, grid).tolist(), strict=True):
+    for total, code in zip(sums.tolist(), each.encode(sums).tolist(), strict=True):
         mean = Fraction(total, 3) / 2  # above the low end
         assert code == min(mean * q // 7, q - 1)
-    symbols, scale = each.midpoints(grid)
+    symbols, scale = each.midpoints
     assert [Fraction(int(s), scale) / 2 for s in symbols] == [Fraction(7 * (2 * c + 1), 2 * q) for c in range(q)]
 
 
@@ -108,13 +108,13 @@ def test_one_round_as_in_plain_python(rule: str, n: int) -> None:
     profiles = _random(seed=n)
     block = game.Block.draw(profiles, np.arange(3), 5, 40, seeded_source(1))
     group = [game.Publication.by(rule, GRID, n, bits) for bits in (0, 1, 3)]
-    for each, preferred in zip([*group, None], block.preferences(GRID, n, group), strict=True):
+    for each, preferred in zip([*group, None], block.preferences(n, group), strict=True):
         for r in range(40):
             candidates = block.loads[:, r].tolist()
             members = [candidates[int(block.second[r])], *block.others[: n - 1, r].tolist()]
             means = [Fraction(sum(column), n) for column in zip(*members, strict=True)]
             if each is not None:
-                q = each.quantizer.levels
+                q = each.levels
                 means = [Fraction(1000 * (2 * min(mean * q // 1000, q - 1) + 1), 2 * q) for mean in means]
             assert preferred[:, r].tolist() == _twin(candidates, means)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from reticent.errors import ArgumentError
@@ -114,10 +115,7 @@ class Rate:
 
     def wilson(self, level: float = LEVEL) -> tuple[float, float]:
         """Wilson's interval of the rate (`scipy.stats.binomtest`)."""
-        from scipy.stats import binomtest
-
-        found = binomtest(self.successes, self.trials).proportion_ci(level, method="wilson")
-        return float(found.low), float(found.high)
+        return _wilson(self.successes, self.trials, level)
 
     @property
     def advantage(self) -> float:
@@ -136,6 +134,14 @@ class Rate:
     def advantage_estimate(self, level: float = LEVEL) -> Estimate:
         """The advantage with Wilson's interval."""
         return Estimate(self.advantage, *self.advantage_interval(level), self.trials)
+
+
+@lru_cache(maxsize=1024)  # a control is told beside many results, and SciPy also works out a p-value each time
+def _wilson(successes: int, trials: int, level: float) -> tuple[float, float]:
+    from scipy.stats import binomtest
+
+    found = binomtest(successes, trials).proportion_ci(level, method="wilson")
+    return float(found.low), float(found.high)
 
 
 Measure: TypeAlias = Rate | Estimate

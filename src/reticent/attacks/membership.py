@@ -21,11 +21,9 @@ What the paper leaves open is settled so:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,8 +31,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.attacks.frame import AttackResult, Estimate, Rate
 from reticent.errors import ArgumentError
-from reticent.quantization import AggregateQuantization, LinearQuantizer, Roster
-from reticent.quantization.exact import Number, text, thresholds
+from reticent.quantization import levels_for
+from reticent.quantization.exact import Number, text
 from reticent.quantization.fixed_point import FixedPoint
 from reticent.randomness import Source, seeded_source
 
@@ -96,21 +94,22 @@ class Profiles:
 
 @dataclass(frozen=True)
 class Publication:
-    """What the curator publishes of the mean of `n`: equal cells.
+    """What the curator publishes of the mean of `n`: equal cells over the public range.
 
     Attributes
     ----------
     rule : str
         One of `RULES`.
-    n, bits : int
-    quantizer : LinearQuantizer
-        Cells of the mean.
+    n, bits, levels : int
+    width : int
+        Of the range, in units of a reading.
     """
 
     rule: str
     n: int
     bits: int
-    quantizer: LinearQuantizer
+    levels: int
+    width: int
 
     @classmethod
     def by(cls, rule: str, grid: FixedPoint, n: int, bits: int) -> Publication:
@@ -121,44 +120,32 @@ class Publication:
         ArgumentError
             If there is no such rule.
         """
-        if rule == "sound":
-            found = mechanism(grid, bits).plan(Roster(n)).quantizer
-            return cls(rule, n, bits, LinearQuantizer(found.edges[0], found.edges[-1], found.levels))
-        levels = {"published": n * 2**bits, "few": 2**bits}.get(rule)
-        if levels is None:
+        if rule not in RULES:
             raise ArgumentError(f"rule: must be one of {', '.join(RULES)}")
-        return cls(rule, n, bits, LinearQuantizer(grid.low, grid.high, levels))
+        sound = levels_for((grid.high - grid.low) / n, grid.low, grid.high, bits=bits)
+        levels = {"sound": sound, "published": n * 2**bits, "few": 2**bits}[rule]
+        return cls(rule, n, bits, levels, grid.high_units - grid.low_units)
 
-    def encode(self, sums: Units, grid: FixedPoint) -> Units:
-        """The cell of each exact sum of `n` readings (units from the low end), compared with the edges exactly."""
+    @cached_property
+    def thresholds(self) -> Units:
+        """Smallest sum of `n` readings in each cell, and the one above them all: the exact edges i·n·width / levels."""
+        edges = np.arange(self.levels + 1) * (self.n * self.width)
+        found = -(-edges // self.levels)
+        found[-1] += 1  # the last cell is closed
+        return found
+
+    @property
+    def midpoints(self) -> tuple[Units, int]:
+        """Symbols of the cells in units of a reading: numerators, and their denominator."""
+        return (2 * np.arange(self.levels) + 1) * self.width, 2 * self.levels
+
+    def encode(self, sums: Units) -> Units:
+        """The cell of each exact sum of `n` readings, in units from the low end."""
         from reticent.quantization import _kernels
 
-        edges = [(edge - grid.low) * self.n / grid.resolution for edge in self.quantizer.edges]
         codes = np.empty(sums.size, dtype=np.int64)
-        table = thresholds(edges, np.dtype(np.int64))
-        last = self.quantizer.levels - 1
-        _kernels.encode_search(sums.reshape(-1), table, last + 1, 0, last, codes)
+        _kernels.encode_search(sums.reshape(-1), self.thresholds, self.levels, 0, self.levels - 1, codes)
         return codes.reshape(sums.shape)
-
-    def midpoints(self, grid: FixedPoint) -> tuple[Units, int]:
-        """Symbols of the cells in units, as integers over one denominator."""
-        ends = [(edge - grid.low) / grid.resolution for edge in self.quantizer.edges]
-        middle = [Fraction(a + b) / 2 for a, b in pairwise(ends)]
-        scale = math.lcm(*(value.denominator for value in middle))
-        return np.array([int(value * scale) for value in middle], dtype=np.int64), scale
-
-
-def mechanism(grid: FixedPoint, bits: int) -> AggregateQuantization:
-    """The library's own mechanism for the mean, as the rule "sound" uses it."""
-    return AggregateQuantization(
-        "mean",
-        low=grid.low,
-        high=grid.high,
-        bits=bits,
-        resolution=grid.resolution,
-        outside=grid.outside,
-        off_grid=grid.off_grid,
-    )
 
 
 def membership(
@@ -212,7 +199,7 @@ def membership(
     while played < rounds:
         block = Block.draw(profiles, periods, max(sizes), min(_BLOCK, rounds - played), source)
         for n, group in published.items():
-            for k, preferred in enumerate(block.preferences(profiles.grid, n, group)):
+            for k, preferred in enumerate(block.preferences(n, group)):
                 guesses = np.where(preferred == 0, block.coins, preferred > 0)
                 right[n][k] += (guesses == block.second).sum(axis=1)
                 ties[n][k] += (preferred == 0).sum(axis=1)
@@ -261,7 +248,7 @@ class Block:
         bits = [(flips >> np.uint64(k)) & np.uint64(1) == 1 for k in range(1 + len(ADVERSARIES))]
         return cls(loads[:2], loads[2:], bits[0], np.array(bits[1:]))
 
-    def preferences(self, grid: FixedPoint, n: int, group: Sequence[Publication]) -> Iterator[NDArray[np.int8]]:
+    def preferences(self, n: int, group: Sequence[Publication]) -> Iterator[NDArray[np.int8]]:
         """What the adversaries prefer after each publication of the mean of n, and at last after the exact mean."""
         from reticent.attacks import _kernels
 
@@ -269,8 +256,8 @@ class Block:
         sums = self.loads[self.second.astype(np.int64), rounds] + self.others[: n - 1].sum(axis=0)
         load_peaks = np.array([_peaks(each) for each in self.loads])
         for each in group:
-            codes = each.encode(sums, grid)
-            midpoints, scale = each.midpoints(grid)
+            codes = each.encode(sums)
+            midpoints, scale = each.midpoints
             yield _kernels.compare_candidates(self.loads, load_peaks, codes, _peaks(codes), midpoints[codes], scale)
         yield _kernels.compare_candidates(self.loads, load_peaks, sums, _peaks(sums), sums, n)
 
@@ -285,16 +272,17 @@ def _peaks(series: Units) -> NDArray[np.bool_]:
 
 def _check_magnitudes(profiles: Profiles, group: Sequence[Publication]) -> None:
     steps, reach = profiles.units.shape[2], profiles.grid.high_units - profiles.grid.low_units
-    squares = max(max(each.n, each.midpoints(profiles.grid)[1]) for each in group) * reach**2 * steps * 3
-    products = max(max(each.n * reach, each.quantizer.levels) for each in group) * reach * steps**2 * 2
-    if max(squares, products) >= _SAFE:
+    squares = max(max(each.n, 2 * each.levels) for each in group) * reach**2 * steps * 3
+    products = max(max(each.n * reach, each.levels) for each in group) * reach * steps**2 * 2
+    edges = max(each.n * each.levels for each in group) * reach
+    if max(squares, products, edges) >= _SAFE:
         raise ArgumentError("resolution: sums have too many units for exact integers; choose a coarser one")
 
 
 def _result(
     profiles: Profiles, each: Publication, adversary: str, right: Units, ties: Any, rounds: int
 ) -> AttackResult:
-    nothing = each.quantizer.levels == 1
+    nothing = each.levels == 1
     protected, control = (Rate(int(count), rounds).advantage_estimate() for count in right)
     reason = (
         "one level shows nothing of anybody."
@@ -308,7 +296,7 @@ def _result(
         "n": each.n,
         "bits": each.bits,
         "rule": each.rule,
-        "levels": each.quantizer.levels,
+        "levels": each.levels,
         "ties": float(ties) / rounds,
     }
     return AttackResult(

@@ -142,8 +142,8 @@ def _findings(drawn: Sequence[AttackResult], others: Sequence[AttackResult], rou
         "Wilson's 95 % interval over the rounds; a tie is a coin."
     )
     claim = (
-        "The paper says that the advantage is about zero at (n = 4, ε = 2) and (n = 8, ε = 3). Here that counts as "
-        f"confirmed if all intervals lie within ±{NEGLIGIBLE}:"
+        "The paper says that the advantage is about zero at (n = 4, ε = 2) and (n = 8, ε = 3). Here a case, "
+        f"an adversary and a point, confirms it if its interval is within ±{NEGLIGIBLE}, and refutes it if outside:"
     )
     sentences = [played, claim]
     for title in dict.fromkeys(each.settings["readings"] for each in drawn):
@@ -163,9 +163,12 @@ def _findings(drawn: Sequence[AttackResult], others: Sequence[AttackResult], rou
 
 
 def _verdict(here: Sequence[AttackResult]) -> str:
+    """Which of the cases (adversaries and points) confirm the claim, and which refute it."""
     found = [each.protected.estimate() for each in here]
-    near = sum(each.low >= -NEGLIGIBLE and each.high <= NEGLIGIBLE for each in found)
-    word = "confirmed" if near == len(found) else "refuted" if not near else f"true in {near} of {len(found)} cases"
+    confirmed = sum(each.low >= -NEGLIGIBLE and each.high <= NEGLIGIBLE for each in found)
+    refuted = sum(each.low > NEGLIGIBLE or each.high < -NEGLIGIBLE for each in found)
+    cases = f"of {len(found)} cases {refuted} refute it, {confirmed} confirm it"
+    word = {(len(found), 0): "refuted", (0, len(found)): "confirmed"}.get((refuted, confirmed), cases)
     return f"{word}, {_span(here)}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from reticent.errors import ArgumentError
-from reticent.guarantees import PufferfishGuarantee, number
+from reticent.guarantees import NoGuarantee, PufferfishGuarantee, number
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, Quantizer, Roster, VectorQuantization
 from reticent.redaction import RedactionPolicy, SequentialRedaction
@@ -111,6 +111,8 @@ def switch_of(parameters: Mapping[str, Any]) -> Switch:
 def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     if "aggregate" in parameters:
         return _aggregate(parameters, released)
+    if "range" in parameters:
+        return _quantize_by_own_range(parameters, released)
     asked = parameters["asked"]
     mechanism = VectorQuantization.from_dict({"coordinates": parameters["coordinates"]})
     reading = mechanism.guarantee
@@ -129,6 +131,20 @@ def _quantize(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Bod
             "When a reading exists is public.",
             *kept_columns(released),
         ],
+    }
+
+
+def _quantize_by_own_range(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
+    """No guarantee; that there are no more cells than were asked for is all that can be checked."""
+    levels = [int(each["levels"]) for each in parameters["cells"]]
+    if parameters["range"] != "from the data" or len(levels) != len(released["columns"]["value"]) or min(levels) < 1:
+        raise ArgumentError("range: must be from the data, with the number of cells of each value column")
+    reason = "the range of the cells was read off the data, whose smallest and largest value decide every cell"
+    return {
+        "kept": math.prod(levels) <= parameters["asked"]["outputs"],
+        "guarantee": NoGuarantee(reason).to_dict(),
+        "utility": {"levels": levels},
+        "assumptions": ["None: nothing is promised.", *kept_columns(released)],
     }
 
 

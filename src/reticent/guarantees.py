@@ -223,6 +223,31 @@ class NoiselessGuarantee(Guarantee):
         return {**super().to_dict(), "outputs": outputs, "bits": self.bits}
 
 
+@dataclass(frozen=True)
+class NoGuarantee(Guarantee):
+    """Nothing is promised, and the certificate says so: it adds up with nothing, and is charged to no ledger.
+
+    Parameters
+    ----------
+    reason : str
+        Why, in words.
+    """
+
+    kind: ClassVar[str] = "none"
+    reason: str
+
+    @property
+    def promise(self) -> str:
+        return f"Nothing is promised: there is no guarantee, because {self.reason}."
+
+    @property
+    def limits(self) -> str:
+        return (
+            "Whatever can be learnt of the values from this release may be learnt; it also voids what other "
+            "releases of the same data promise."
+        )
+
+
 _KINDS: dict[str, type[Guarantee]] = {
     each.kind: each for each in (PufferfishGuarantee, TemporalGuarantee, NoiselessGuarantee)
 }

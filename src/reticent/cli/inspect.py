@@ -72,7 +72,7 @@ def _policy(body: Any, name: str) -> tuple[tuple[str, ...], Rows]:
 
     try:
         mechanism = redaction_of(body)
-    except (ReticentError, KeyError, TypeError, AttributeError, ValueError):
+    except (ReticentError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError):
         raise VerificationError(f"input: {name} is neither a certificate nor a redaction policy") from None
     return _secrets([mechanism])
 
@@ -115,6 +115,12 @@ def _switching(certificate: Certificate) -> tuple[tuple[str, ...], Rows]:
 
 def _quantization(certificate: Certificate) -> tuple[tuple[str, ...], Rows]:
     claimed = certificate.claims
+    if claimed["guarantee"]["kind"] == "none":
+        levels = (
+            (name, str(each))
+            for name, each in zip(certificate.released["columns"]["value"], claimed["utility"]["levels"], strict=True)
+        )
+        return ("column", "cells (no guarantee)"), list(levels)
     guarantee, series = claimed["guarantee"], claimed["series"]
     rows: Rows = [
         (

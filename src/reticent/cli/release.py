@@ -50,7 +50,7 @@ def tell(release: Release, as_json: bool) -> None:
     if not certificate.private:
         say("NOT PRIVATE: a seed was used.\n")
     say(f"{guarantee['promise']}\n{guarantee['limits']}\n")
-    if certificate.action == "quantize":
+    if "series" in certificate.claims:
         series, cells = certificate.claims["series"], certificate.claims["cells"]
         say(f"bits:        {guarantee['bits']:.6g} a reading, {series['bits']:.6g} a series of {series['readings']:,}")
         widths = (f"{each['levels']}, {each['narrowest']:g} to {each['widest']:g} wide" for each in cells)
@@ -213,6 +213,10 @@ def quantize(
         int | None, typer.Option("--outputs", help="Budget of a record, as a number of outputs.")
     ] = None,
     symbols: Annotated[str, typer.Option("--symbols", help="midpoint, interval or left.")] = "midpoint",
+    range_from_data: Annotated[
+        bool,
+        typer.Option("--range-from-data", help="Take the range that the values span: then there is NO guarantee."),
+    ] = False,
     outside: Annotated[
         str, typer.Option("--outside", help="Values outside the range: error, clip or missing.")
     ] = "error",
@@ -285,12 +289,15 @@ def quantize(
         what |= {
             "low": low,
             "high": high,
+            "range_from_data": range_from_data,
             "outside": opt.choice("outside", outside, ("error", "clip", "missing")),
             "missing": opt.choice("missing", missing, ("public", "output")),
         }
         if over or per or rule or roster or participation or fill or at_least != 1:
             raise ArgumentError("aggregate: say which (mean, sum, count, min or max) is to be published")
     else:
+        if range_from_data:
+            raise ArgumentError("range-from-data: an aggregate needs a stated range; give --low and --high")
         verb = tables.aggregate
         what |= {
             "query": aggregate,

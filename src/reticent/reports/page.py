@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reticent.reports import aggregation, quantization, redaction, switching
+from reticent.reports import aggregation, own_range, quantization, redaction, switching
 from reticent.reports.account import released
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ def render(
     """
     import jinja2
 
-    family: Any = aggregation if "aggregate" in certificate.parameters else FAMILIES[certificate.action]
+    family: Any = FAMILIES[certificate.action]
+    if "aggregate" in certificate.parameters:
+        family = aggregation
+    elif "range" in certificate.parameters:
+        family = own_range
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("reticent.reports"),
         autoescape=True,

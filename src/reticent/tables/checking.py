@@ -16,10 +16,11 @@ from reticent.quantization import AggregateQuantization, VectorQuantization
 from reticent.redaction.support import possible
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.delimited import Reading
-from reticent.tables.formulas import unguarded
 from reticent.tables.follow_lines import released_table
+from reticent.tables.formulas import unguarded
 from reticent.tables.grid import Grid, Gridded, encode_states, runs
 from reticent.tables.models import count_on_grid, near_secrets
+from reticent.tables.own_range import cell_numbers_of
 from reticent.tables.reading import Columns, connect, open_records
 
 if TYPE_CHECKING:
@@ -134,8 +135,12 @@ class _Quantized:
     """Every value is a declared symbol, or missing where that is allowed."""
 
     def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
-        coordinates = VectorQuantization.from_dict({"coordinates": parameters["coordinates"]}).coordinates
-        self.symbols = {name: part.quantizer.symbols for name, part in zip(values, coordinates, strict=True)}
+        if "range" in parameters:
+            symbols: list[Any] = [*cell_numbers_of(parameters)]
+        else:
+            coordinates = VectorQuantization.from_dict({"coordinates": parameters["coordinates"]}).coordinates
+            symbols = [part.quantizer.symbols for part in coordinates]
+        self.symbols = dict(zip(values, symbols, strict=True))
 
     def __call__(self, chunk: Chunk) -> None:
         for name, symbols in self.symbols.items():

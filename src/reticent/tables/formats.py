@@ -119,6 +119,21 @@ def _named(path: Path, fallback: Format) -> Format:
     return Format("csv", compression, delimiter)
 
 
+def check_whole(path: Path) -> None:
+    """Read a Feather file once through, a batch at a time: DuckDB ends the process on one that is damaged.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OSError
+        If it is.
+    """
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as batches:
+        for number in range(batches.num_record_batches):
+            batches.get_batch(number).validate(full=True)
+
+
 @contextmanager
 def open_bytes(path: Path, compression: str | None) -> Iterator[IO[bytes]]:
     """The (decompressed) bytes of a file."""

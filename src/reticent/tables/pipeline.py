@@ -174,11 +174,16 @@ def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Itera
     except duckdb.Error as error:  # whose words may hold a line of the data
         raise sentence(error, table) from None
     except (MemoryError, OSError) as error:  # DuckDB's own, by way of Arrow
-        if "Out of Memory Error" not in str(error):
+        if "Out of Memory Error" not in str(error) and not _is_damage(error):
             raise
         raise sentence(error, table) from None
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether Arrow says that a file is not whole; what the operating system refuses has a number."""
+    return isinstance(error, OSError) and error.errno is None
 
 
 def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] = ()) -> Release:

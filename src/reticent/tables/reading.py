@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, EmptyInputError, InputError
 from reticent.tables.delimited import Cut, Reading, open_csv, with_one_line_end, written_as
-from reticent.tables.formats import Format, format_of_file
+from reticent.tables.formats import Format, check_whole, format_of_file
 from reticent.tables.parts import NUMBERS, TEMPORAL, WHOLE_TYPES, Part, read_column, zone_of
 from reticent.tables.sifting import LINE, RECORD, number_rows, reasons_of, set_aside
 from reticent.tables.sql import quoted, text
@@ -206,13 +206,14 @@ def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format, wan
             return pyarrow.parquet.read_schema(path)
         import pyarrow.dataset
 
+        check_whole(path)
         data = pyarrow.dataset.dataset(path, format="feather")
         unread = [each for each in data.schema if str(each.type).startswith(_UNREAD)]
         names = [name for name in data.schema.names if name not in {each.name for each in unread} or name in wanted]
         con.register("file", data.replace_schema(_only(data.schema, names)) if unread else data)
         con.execute("CREATE VIEW raw AS FROM file")
         return data.schema
-    except pa.ArrowException:
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"input: {path.name} cannot be read as {format.kind}; is the file whole?") from None
 
 

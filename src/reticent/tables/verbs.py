@@ -28,6 +28,7 @@ from reticent.tables.fitting import cells_of, grid_of, model_of, with_cells
 from reticent.tables.grid import Grid
 from reticent.tables.jobs import Names, Options, columns_of, job_of, names_of, remembered
 from reticent.tables.models import Model, check_states, fit_released, limit
+from reticent.tables.own_range import own_range_verb
 from reticent.tables.pipeline import Release, run
 from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
@@ -106,6 +107,7 @@ def quantize(
     symbols: str = "midpoint",
     outside: Outside = "error",
     missing: Missing = "public",
+    range_from_data: bool = False,
     **options: Unpack[Options],
 ) -> Release:
     """Coarsen each value to one of few symbols.
@@ -120,6 +122,10 @@ def quantize(
     symbols : {"midpoint", "interval", "left"}
     outside : {"error", "clip", "missing"}
     missing : {"public", "output"}
+    range_from_data : bool
+        Instead of `low` and `high`: cut the range that the values span. There is **no guarantee** then, the certificate
+        says so and prints neither bound, the number of its cell (from 0) stands for a value, and no ledger is charged:
+        where one would be, the release is refused. See `reticent.tables.own_range`.
     **options
         Columns, reading and output: see `Options`.
 
@@ -129,6 +135,16 @@ def quantize(
         One sentence; nothing is left behind.
     """
     budget = allowed_outputs(bits, outputs)
+    if range_from_data:
+        if low is not None or high is not None:
+            raise ArgumentError("range-from-data: leave low and high out, or state them and leave this out")
+        own = job_of(table, options, "quantize", outputs=budget)
+        if own.account.ledger is not None:
+            raise ArgumentError(
+                "range-from-data: a release without a guarantee cannot be charged, and would void what the ledger says "
+                "of these data; state low and high, or switch the ledger off (--no-ledger) to release all the same"
+            )
+        return run(own, lambda records: own_range_verb(records, budget, symbols, outside, missing))
     job = job_of(table, options, "quantize", low=low, high=high, outputs=budget, symbols=symbols)
     ranges = ranges_of(low, high, job.columns)
     mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
@@ -381,7 +397,8 @@ def ranges_of(
 def _each(name: str, value: Number | Sequence[Number] | None, columns: Columns) -> list[Number]:
     if value is None:
         raise ArgumentError(
-            f"{name}: state the public range of the values; one that is read off the data would give them away"
+            f"{name}: state the public range of the values; one that is read off the data would give them away (with "
+            "--range-from-data it is, and nothing is promised)"
         )
     values: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
     if len(values) != len(columns.value):

@@ -11,8 +11,9 @@ from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
 from reticent.randomness import Source
 from reticent.tables.delimited import NULLS
+from reticent.tables.follow_job import Followed, Following
 from reticent.tables.follow_verbs import FollowQuantize, FollowSwitch
-from reticent.tables.following import Followed, Following, follow
+from reticent.tables.following import follow
 from reticent.tables.switching import choose_switch
 from reticent.tables.verbs import ranges_of
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reticent.errors import ArgumentError, InputError
+from reticent.errors import InputError
 from reticent.tables.reading import Columns
 
 if TYPE_CHECKING:
@@ -124,8 +124,6 @@ class Lines:
     delimiter: str | None = None
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise ArgumentError(f"format: must be one of {', '.join(FORMATS)}")
         self._places: list[int] | None = None
         self._width = 0
 

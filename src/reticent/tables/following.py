@@ -22,122 +22,29 @@ import os
 import select
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from reticent.accounting.coverage import Coverage
 from reticent.accounting.events import Event as Charged
 from reticent.accounting.events import step_of_release
-from reticent.accounting.ledger import Ledger
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError, EmptyInputError, InputError, RefusedError, ReticentError
-from reticent.randomness import Source, secure_source
+from reticent.randomness import Source
 from reticent.tables.charging import file_hash
+from reticent.tables.follow_job import Followed, Following
 from reticent.tables.follow_lines import Clock, Event, Lines, name_of
 from reticent.tables.follow_output import FileSink, PipeSink, Sink, stop_signals
 from reticent.tables.follow_state import Checkpoint, Store
 from reticent.tables.follow_verbs import FollowVerb
-from reticent.tables.reading import Columns
 from reticent.tables.staging import Outputs, write_whole
-
-LATE = ("error", "drop")
-DUPLICATES = ("error", "first")
 
 _MOST = 50_000  # records in a round
 _PIECE = 1 << 18  # bytes read at once
+_GRACE = 0.1  # seconds within which a signal that has ended the input reaches this end of the pipe too
 _SHARE = 4  # rounds take at least so many times as long as their checkpoint
 
 Make = Callable[[Source | None, dict[str, Any]], FollowVerb]
-
-
-@dataclass(frozen=True)
-class Following:
-    """How a stream is followed.
-
-    Parameters
-    ----------
-    columns : Columns
-    checkpoint : path
-        Made by the first run; **as secret as the data**.
-    output : path, optional
-        Else standard output, each record with its number.
-    format : {"csv", "jsonl"}
-    late : {"error", "drop"}
-        A record that lies before another of its series that came before it.
-    duplicates : {"error", "first"}
-        A record at the time of the one before it.
-    keep_open : bool
-        The end of the input is not the end of the stream: what is held back stays so.
-    after : int
-        The input begins after so many records of the stream.
-    seen : int, optional
-        In a pipe: the consumer has all records up to this number.
-    commit : float
-        Seconds between checkpoints, at least.
-    ledger : Ledger, optional
-    dataset : str
-    source : Source, optional
-        For the first run.
-    sign : path, optional
-    overwrite : bool
-    delimiter, time_format : str, optional
-    """
-
-    columns: Columns
-    checkpoint: Path
-    output: Path | None = None
-    format: str = "csv"
-    late: str = "error"
-    duplicates: str = "error"
-    keep_open: bool = False
-    after: int = 0
-    seen: int | None = None
-    commit: float = 0.5
-    ledger: Ledger | None = None
-    dataset: str = ""
-    source: Source = field(default_factory=secure_source)
-    sign: Path | None = None
-    overwrite: bool = False
-    delimiter: str | None = None
-    time_format: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, value, allowed in (("late", self.late, LATE), ("duplicates", self.duplicates, DUPLICATES)):
-            if value not in allowed:
-                raise ArgumentError(f"{name}: of a stream that is followed it must be one of {', '.join(allowed)}")
-        if self.output is not None and self.seen is not None:
-            raise ArgumentError("seen: an output file is cut back by itself; leave it away")
-        if self.output is not None and self.output.absolute() == self.checkpoint.absolute():
-            raise ArgumentError("checkpoint: it and the output are one file; name two")
-        if self.after < 0 or (self.seen is not None and self.seen < 0):
-            raise ArgumentError("after, seen: must be numbers of records, zero or more")
-        if not self.commit >= 0:
-            raise ArgumentError("commit: must be a number of seconds, zero or more")
-
-
-@dataclass(frozen=True)
-class Followed:
-    """Where a stream stands.
-
-    Attributes
-    ----------
-    taken, released : int
-        Records so far.
-    dropped : dict
-        Records that were left out, by rule; for the curator.
-    finished : bool
-    certificate : Certificate
-    outputs : Outputs
-        Where certificate and report are; of a pipe, named after the checkpoint.
-    """
-
-    taken: int
-    released: int
-    dropped: dict[str, int]
-    finished: bool
-    certificate: Certificate
-    outputs: Outputs
 
 
 def follow(job: Following, descriptor: int, verb: str, asked: dict[str, Any], make: Make) -> Followed:
@@ -182,6 +89,11 @@ def follow(job: Following, descriptor: int, verb: str, asked: dict[str, Any], ma
     if known is None:
         output.check_new(job.overwrite)
     with store.held(checkpoint), output:
+        if job.after > checkpoint.taken:
+            raise ArgumentError(
+                f"after: the stream was given {checkpoint.taken:,} records so far, and those up to {job.after:,} would "
+                "be lost; begin the input earlier"
+            )
         if known is None:  # before anything is charged: the stream keeps its name, whatever happens
             checkpoint = store.write(checkpoint)
         run = _Run(job, store, checkpoint, output, source, make(source, checkpoint.series))
@@ -189,8 +101,8 @@ def follow(job: Following, descriptor: int, verb: str, asked: dict[str, Any], ma
             return run.go(descriptor)
         except ReticentError:
             if known is None and run.untouched:  # nothing is left behind
-                job.checkpoint.unlink(missing_ok=True)
                 output.discard()
+                job.checkpoint.unlink(missing_ok=True)
             raise
 
 
@@ -230,11 +142,6 @@ class _Run:
         )
         self._skip = max(checkpoint.taken - job.after, 0)
         self._skipped = ""
-        if job.after > checkpoint.taken:
-            raise ArgumentError(
-                f"after: the stream was given {checkpoint.taken:,} records so far, and those up to {job.after:,} would "
-                "be lost; begin the input earlier"
-            )
 
     @property
     def untouched(self) -> bool:
@@ -270,7 +177,10 @@ class _Run:
                 if descriptor in ready:
                     data = os.read(descriptor, _PIECE)
                     if not data:
-                        break
+                        stopped, _, _ = select.select([woken], [], [], _GRACE)  # what stops both comes to both
+                        if not stopped:
+                            break
+                        continue
                     *lines, rest = (rest + data).split(b"\n")
                     waiting += self._fresh(lines)
                 if waiting and (time.monotonic() >= due or len(waiting) >= _MOST):

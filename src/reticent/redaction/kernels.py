@@ -308,10 +308,17 @@ def draw(
     fate is not certain (`drawn`), whatever its value.
     """
     n = r.shape[0]
+    begin, end = n, 0  # all other records are released
+    for t in range(n):
+        for v in range(r.shape[1]):
+            if r[t, v] > 0.0:
+                begin, end = min(begin, t), t + 1
     for k in range(starts.size):
         base = starts[k]
         w = first_words[k]
         for t in range(n):
+            mask[base + t] = codes[base + t] < 0
+        for t in range(begin, end):
             v = codes[base + t]
             withheld = True
             if v >= 0:
@@ -335,6 +342,7 @@ def faults(codes: Ints, starts: Ints, certain: Bools, steps: Floats, laws: Float
     for k in range(starts.size):
         base = starts[k]
         before = -1
+        now, ago = origin % period, (origin - 1) % period  # instants of this record and of the one before
         for t in range(n):
             v = codes[base + t]
             if v < 0:
@@ -343,11 +351,11 @@ def faults(codes: Ints, starts: Ints, certain: Bools, steps: Floats, laws: Float
             elif v >= size:
                 found[k, 1] += 1
                 v = -1
-            elif laws[(origin + t) % period, v] == 0.0 or (
-                before >= 0 and steps[(origin + t - 1) % period, before, v] == 0.0
-            ):
+            elif laws[now, v] == 0.0 or (before >= 0 and steps[ago, before, v] == 0.0):
                 found[k, 2] += 1
             before = v
+            ago = now
+            now = now + 1 if now + 1 < period else 0
 
 
 @numba.njit(cache=True)

@@ -74,9 +74,12 @@ class Finder:
 
     def secrets(self, series: Gridded, flags: Bools | None) -> list[tuple[int, int]]:
         """Runs of private positions; a gap inside an interval, or between two private records, belongs to it."""
+        stretches = [np.searchsorted(series.ticks, [first, last + 1]).tolist() for first, last in self.bounds]
+        if flags is None and sum(end > begin for begin, end in stretches) < 2:
+            return [(begin, end - 1) for begin, end in stretches if end > begin]
         hidden = np.zeros(series.n, dtype=bool)
-        for first, last in self.bounds:
-            hidden |= (series.ticks >= first) & (series.ticks <= last)
+        for begin, end in stretches:
+            hidden[begin:end] = True
         if flags is not None:
             hidden[series.rows] |= flags
             pairs = np.flatnonzero(flags[:-1] & flags[1:])

@@ -68,6 +68,7 @@ class RedactVerb:
     action = "redact"
     _designs: dict[Geometry, int] = field(default_factory=dict)
     _mechanisms: list[Mechanism] = field(default_factory=list)
+    _touched: list[list[tuple[int, int]]] = field(default_factory=list)
     _series: list[tuple[int | None, int]] = field(default_factory=list)
 
     @property
@@ -109,13 +110,16 @@ class RedactVerb:
         return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), pa.array(withheld))
 
     def _design(self, name: Any, series: Gridded, codes: NDArray[np.int64], secrets: Secrets) -> int:
-        absent = np.ones(series.n, dtype=bool)
-        absent[series.rows[codes >= 0]] = False
-        for first, last in secrets:
-            absent[first : last + 1] = False
+        absent = np.empty(0, dtype=np.int64)
+        if series.n > codes.size or (codes < 0).any():
+            there = np.zeros(series.n, dtype=bool)
+            there[series.rows[codes >= 0]] = True
+            for first, last in secrets:
+                there[first : last + 1] = True
+            absent = np.flatnonzero(~there)
         phase = instant(int(series.ticks[0]), self.grid, self.model.chain.period)
         reach = self.margin if self.margin is not None else self.model.reach(name, series, secrets)
-        geometry = (series.n, phase, secrets, tuple(np.flatnonzero(absent).tolist()), reach)
+        geometry = (series.n, phase, secrets, tuple(absent.tolist()), reach)
         if geometry not in self._designs:
             try:
                 mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3], reach)
@@ -127,19 +131,21 @@ class RedactVerb:
                 raise RefusedError("epsilon: the exact leakage of the design is above it, so nothing is released")
             self._designs[geometry] = len(self._mechanisms)
             self._mechanisms.append(mechanism)
+            self._touched.append(self._may_be_withheld(mechanism, absent))
         index = self._designs[geometry]
-        self._check_model(name, series, self._mechanisms[index], absent)
+        if self.margin is None:  # the model must owe nothing to records that may be withheld
+            for first, last in self._touched[index]:
+                self.model.refuse_overlap(name, int(series.ticks[first]), int(series.ticks[last]))
         return index
 
-    def _check_model(self, name: Any, series: Gridded, mechanism: Mechanism, absent: NDArray[np.bool_]) -> None:
-        """The model must owe nothing to records that may be withheld."""
-        withheld = touched(mechanism) & ~absent
-        if self.margin is None:
-            for first, last in runs(withheld):
-                self.model.refuse_overlap(name, int(series.ticks[first]), int(series.ticks[last]))
-        elif (withheld & ~near_secrets(mechanism.private, series.n, self.margin)).any():
+    def _may_be_withheld(self, mechanism: Mechanism, absent: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Runs of records that are there and may be withheld, all of them within the margin if there is one."""
+        withheld = touched(mechanism)
+        withheld[absent] = False
+        if self.margin is not None and (withheld & ~near_secrets(mechanism.private, mechanism.n, self.margin)).any():
             assert self.tried is not None  # it comes with a margin
             raise self.tried.refuse(self.margin)
+        return runs(withheld)
 
     def _draw(
         self, guarded: Sequence[tuple[Any, int, Gridded, Any, slice]], source: Source, withheld: NDArray[np.bool_]
@@ -148,18 +154,19 @@ class RedactVerb:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         full = np.full(int(offsets[-1]), -1, dtype=np.int64)
         for start, (_, _, series, codes, _) in zip(offsets, guarded, strict=False):
-            full[start + series.rows] = codes
+            full[_places(int(start), series)] = codes
         used = sorted({index for _, index, _, _, _ in guarded})
         which = np.searchsorted(used, [index for _, index, _, _, _ in guarded])
         mask = redact_batch(
             [self._mechanisms[index] for index in used], which, full, offsets, source, [each[0] for each in guarded]
         )
         for start, (_, index, series, codes, part) in zip(offsets, guarded, strict=False):
-            hidden = mask[start + series.rows]
-            missing = codes < 0
-            for first, last in self._mechanisms[index].private:  # a private record never shows that it was missing
-                missing &= (series.rows < first) | (series.rows > last)
-            withheld[part] = hidden & ~missing
+            hidden, missing = mask[_places(int(start), series)], codes < 0
+            if missing.any():
+                for first, last in self._mechanisms[index].private:  # a private record never shows that it was missing
+                    missing &= (series.rows < first) | (series.rows > last)
+                hidden = hidden & ~missing
+            withheld[part] = hidden
 
     def _note(self, index: int | None) -> None:
         if self._series and self._series[-1][0] == index:
@@ -185,11 +192,18 @@ class RedactVerb:
         }
 
 
+def _places(start: int, series: Gridded) -> slice | NDArray[np.int64]:
+    """Where the rows of a series are among the grids of several, of which its own begins at `start`."""
+    return slice(start, start + series.n) if series.n == series.rows.size else start + series.rows
+
+
 def withhold(values: pa.Array, hidden: NDArray[np.bool_]) -> pa.Array:
     """Null where hidden. Built from the shown values alone: a mask would leave the hidden ones in the buffer below."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_integer(values.type) and not values.null_count:
+        return pa.array(np.where(hidden, 0, np.asarray(values)), values.type, mask=hidden)
     shown = values.filter(pa.array(~hidden))
     if pa.types.is_floating(values.type):  # the chain has one state zero, so the sign of zero is not released
         shown = pc.if_else(pc.equal(shown, 0.0), pa.scalar(0.0, values.type), shown)

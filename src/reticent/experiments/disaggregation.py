@@ -109,7 +109,7 @@ def _interval(line: Sequence[AttackResult], budget: int | None) -> str:
 def _table(results: Sequence[AttackResult]) -> str:
     lines = _series(results)
     budgets = [each.settings["bits"] for each in next(iter(lines.values())) if each.settings["bits"] in _TABLED]
-    header = ["adversary, appliance", *(f"{budget} bits" for budget in budgets), "unprotected", "always on"]
+    header = ["adversary, appliance", *(f"ε = {budget}" for budget in budgets), "unprotected", "always on"]
     return markdown(
         header,
         [

@@ -10,6 +10,9 @@ import typer
 from reticent.errors import ArgumentError
 
 INPUT = Annotated[Path, typer.Argument(metavar="INPUT", help="A CSV, Parquet or Feather file (gzip, zstd).")]
+INPUTS = Annotated[
+    list[Path], typer.Argument(metavar="INPUT...", help="CSV, Parquet or Feather files, or a folder of them.")
+]
 TIME = Annotated[str, typer.Option("--time", help="Column of the times.", show_default=False)]
 VALUE = Annotated[list[str], typer.Option("--value", help="Column to release; repeat for several.", show_default=False)]
 ID = Annotated[list[str] | None, typer.Option("--id", help="Column that names the series; repeat for several.")]

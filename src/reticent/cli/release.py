@@ -107,7 +107,7 @@ def one(name: str, values: list[str] | None) -> str | None:
 
 
 def switch(
-    input: opt.INPUT,
+    input: opt.INPUTS,
     time: opt.TIME,
     value: opt.VALUE,
     output: opt.OUTPUT,
@@ -198,7 +198,7 @@ def switch(
 
 
 def quantize(
-    input: opt.INPUT,
+    input: opt.INPUTS,
     time: opt.TIME,
     value: opt.VALUE,
     output: opt.OUTPUT,
@@ -341,7 +341,7 @@ def quantize(
 
 
 def redact(
-    input: opt.INPUT,
+    input: opt.INPUTS,
     time: opt.TIME,
     value: opt.VALUE,
     output: opt.OUTPUT,
@@ -458,7 +458,7 @@ def redact(
         )
 
 
-def warn_model(input: Path, model: Path, **options: Any) -> None:
+def warn_model(input: list[Path], model: Path, **options: Any) -> None:
     """What speaks against the model, for the curator alone: it was tested on the private records."""
     from reticent import tables
     from reticent.tables.models import Model

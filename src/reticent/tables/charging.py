@@ -23,6 +23,7 @@ from reticent.tables.chunks import Chunk, arrived
 from reticent.tables.frames import to_arrow
 from reticent.tables.grid import Grid
 from reticent.tables.reading import Records
+from reticent.tables.sources import files_of
 from reticent.tables.staging import Outputs
 
 if TYPE_CHECKING:
@@ -73,9 +74,11 @@ class Account:
         """What was asked for, and of which data: a request that names others asks for something else."""
         if self.request is None:
             return job
-        if not isinstance(table, str | Path):
+        paths = files_of(table)
+        if paths is None:
             return f"{job} of {frame_hash(table)}"
-        return f"{job} of {file_hash(Path(table))}" if Path(table).is_file() else job
+        hashes = [file_hash(path) for path in paths if path.is_file()]
+        return f"{job} of {', '.join(sorted(hashes))}" if hashes else job
 
     def earlier(self, table: Any) -> Event | None:
         """The step that made the input, where it is a file that stayed in the house."""

@@ -39,11 +39,11 @@ def to_arrow(frame: Any) -> pa.Table:
 
 
 def from_arrow(table: pa.Table, like: Any) -> Any:
-    """A frame of the same kind as `like` (a table of PyArrow's where that was a file)."""
+    """A frame of the same kind as `like` (a table of PyArrow's where that was a file, or several)."""
     import narwhals as nw
 
     if (
-        isinstance(like, str)
+        isinstance(like, str | list | tuple)
         or not hasattr(like, "__class__")
         or type(like).__module__.startswith(("pathlib", "pyarrow"))
     ):

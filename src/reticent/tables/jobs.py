@@ -68,6 +68,8 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
     **asked
         What else was asked for: a request that is made again must ask the same.
     """
+    if isinstance(table, list | tuple) and len(table) == 1:
+        (table,) = table
     output, key = options.get("output"), options.get("sign")
     columns = columns_of(options)
     written = {name: options[name] for name in ("compression", "formulas") if options.get(name) not in (None, "keep")}

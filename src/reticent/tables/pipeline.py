@@ -25,9 +25,10 @@ from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.formulas import formula_names, guarded
-from reticent.tables.frames import from_arrow, to_arrow
+from reticent.tables.frames import from_arrow
 from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
+from reticent.tables.sources import paths_meet, source_of
 from reticent.tables.staging import Outputs, complete, seal, staged
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Job:
 
     Parameters
     ----------
-    table : path or frame
-        A CSV, Parquet or Feather file; a pandas, Polars or PyArrow table.
+    table : path, list of paths, or frame
+        A CSV, Parquet or Feather file, several of them or a folder of them; a pandas, Polars or PyArrow table.
     columns : Columns
     source : Source
         One for the whole job; each series spawns its own.
@@ -164,7 +165,7 @@ def opened(job: Job, extra: tuple[str, ...], place: Path | None = None) -> Itera
     """The typed records of a job; DuckDB spills into a folder of its own (in `place`), which is removed."""
     import duckdb
 
-    table = Path(job.table) if isinstance(job.table, str | Path) else to_arrow(job.table)
+    table = source_of(job.table)
     scratch = Path(tempfile.mkdtemp(prefix=".reticent-", dir=place))
     try:
         with connect(job.memory, scratch) as con:
@@ -216,8 +217,8 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
             return Release(from_arrow(table, job.table), certificate, None, records.plan, charge)
     if known is not None:
         return _again(job, job.output, known)
-    if isinstance(job.table, str | Path) and job.output.exists() and job.output.samefile(job.table):
-        raise ArgumentError("output: it is the input itself, which would be lost; name another file")
+    if paths_meet(job.table, job.output):
+        raise ArgumentError("output: it is the input itself, which would be lost, or lies in it; name another file")
     staging = _staged(job, job.output)  # what spilled is removed with it if this run is killed
     with staging as folder, opened(job, extra, folder.parent) as records:
         return _to_files(job, records, make_verb(records), Outputs(job.output), folder, before)

@@ -15,6 +15,7 @@ from reticent.tables.delimited import Cut, Reading, open_csv, with_one_line_end,
 from reticent.tables.formats import Format, check_whole, format_of_file
 from reticent.tables.parts import NUMBERS, TEMPORAL, WHOLE_TYPES, Part, read_column, zone_of
 from reticent.tables.sifting import LINE, RECORD, number_rows, reasons_of, set_aside
+from reticent.tables.sources import Several, joined, open_several
 from reticent.tables.sql import quoted, text
 from reticent.tables.times import MisfitError
 
@@ -152,7 +153,12 @@ def _open(
     con: duckdb.DuckDBPyConnection, source: Path | Any, columns: Columns, reading: Reading, extra: tuple[str, ...]
 ) -> Records:
     wanted = [*columns.all, *(name for name in extra if name not in columns.all)]
-    if isinstance(source, Path):
+    if isinstance(source, Several) and format_of_file(source.paths[0]).kind == "csv":
+        source = joined(source, Path(con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0]))
+    if isinstance(source, Several):
+        schema, format = open_several(con, source), format_of_file(source.paths[0])
+        plan = [("format", f"{format}, {len(source.paths)} files")]
+    elif isinstance(source, Path):
         format = format_of_file(source)
         if format.kind == "csv":
             cut, plan = open_csv(con, source, format, reading)
@@ -331,7 +337,7 @@ def _whole_seconds(con: duckdb.DuckDBPyConnection, columns: Columns, types: dict
 
 def sentence(error: Exception, source: Path | Any) -> InputError:
     """A reader's error without the content of the offending line."""
-    name = source.name if isinstance(source, Path) else "the frame"
+    name = source.name if isinstance(source, Path | Several) else "the frame"
     message = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", message)
     found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)

@@ -1,0 +1,178 @@
+"""Several files, or a folder of them, read as one: what is released does not depend on how the records were parted."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from reticent.errors import InputError
+from reticent.tables.formats import format_of_file, open_bytes
+from reticent.tables.frames import to_arrow
+from reticent.tables.sql import text
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_OURS = (".certificate.json", ".report.html")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Several:
+    """Files of one kind with the same columns.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+        In order of their names.
+    keys : dict
+        Columns that stand in the names of folders (``meter=7/…``), as Hive and Spark write them; whether all their
+        values are whole numbers.
+    """
+
+    paths: tuple[Path, ...]
+    keys: dict[str, bool]
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.paths[0].name} (and {len(self.paths) - 1} others)"
+
+
+def files_of(table: Any) -> tuple[Path, ...] | None:
+    """The files that a path, a folder or a list of these stands for, sorted; None for a data frame."""
+    if isinstance(table, str | Path):
+        path = Path(table)
+        return tuple(sorted(filter(_is_data, path.rglob("*")))) if path.is_dir() else (path,)
+    if isinstance(table, list | tuple) and table and all(isinstance(each, str | Path) for each in table):
+        return tuple(sorted({path for each in table for path in files_of(each) or ()}))
+    return None
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and path.name[0] not in "._" and not path.name.endswith(_OURS)
+
+
+def source_of(table: Any) -> Path | Several | pa.Table:
+    """A path, several, or an Arrow table.
+
+    Raises
+    ------
+    InputError
+        A folder without files; files of several kinds, or in folders that name other columns.
+    """
+    paths = files_of(table)
+    if paths is None:
+        return to_arrow(table)
+    if not paths:
+        raise InputError("input: the folder holds no files")
+    keys = [_keys(path, table) for path in paths]
+    if len(paths) == 1 and not keys[0]:
+        return paths[0]
+    if len({format_of_file(path).kind for path in paths}) > 1:
+        raise InputError("input: the files are of several kinds; convert them to one")
+    if len({tuple(each) for each in keys}) > 1:
+        raise InputError("input: the files lie in folders that name other columns")
+    return Several(paths, {name: all(_whole(each[name]) for each in keys) for name in keys[0]})
+
+
+def _keys(path: Path, table: Any) -> dict[str, str]:
+    """Columns in the names of the folders between `table`, where it is a folder, and the file."""
+    if not (isinstance(table, str | Path) and Path(table).is_dir()):
+        return {}
+    parts = (part.partition("=") for part in path.relative_to(table).parts[:-1])
+    return {unquote(name): unquote(value) for name, mark, value in parts if mark}
+
+
+def _whole(value: str) -> bool:
+    return value == NO_VALUE or re.fullmatch(r"0|-?[1-9]\d{0,17}", value) is not None
+
+
+def open_several(con: duckdb.DuckDBPyConnection, several: Several) -> pa.Schema:
+    """Make the view ``raw`` of Parquet or Feather files.
+
+    Raises
+    ------
+    InputError
+        Files that cannot be read, or whose columns differ.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset
+    import pyarrow.parquet
+
+    kind = format_of_file(several.paths[0]).kind
+    keys = pa.schema([(name, pa.int64() if whole else pa.string()) for name, whole in several.keys.items()])
+    try:
+        if kind == "parquet":
+            schemas = [pyarrow.parquet.read_schema(path) for path in several.paths]
+        else:
+            schemas = [pyarrow.dataset.dataset(path, format="feather").schema for path in several.paths]
+    except (pa.ArrowException, OSError):
+        raise InputError(f"input: {several.name} cannot be read as {kind}; are the files whole?") from None
+    if any(each.remove_metadata() != schemas[0].remove_metadata() for each in schemas):
+        raise InputError("input: the files do not have the same columns and types; make them alike")
+    if set(keys.names) & set(schemas[0].names):
+        raise InputError("input: a column stands both in the files and in the names of their folders")
+    schema = pa.schema([*schemas[0], *keys])
+    if kind == "parquet":
+        types = ", ".join(f"{text(name)}: {'BIGINT' if whole else 'VARCHAR'}" for name, whole in several.keys.items())
+        hive = f"true, hive_types_autocast = false, hive_types = {{{types}}}" if types else "false"
+        listed = ", ".join(text(str(path)) for path in several.paths)
+        con.execute(f"CREATE VIEW raw AS FROM read_parquet([{listed}], hive_partitioning = {hive})")
+    else:
+        parting = pyarrow.dataset.partitioning(keys, flavor="hive") if several.keys else None
+        data = pyarrow.dataset.dataset(list(map(str, several.paths)), schema, format="feather", partitioning=parting)
+        con.register("files", data)
+        con.execute("CREATE VIEW raw AS FROM files")
+    return schema
+
+
+def joined(several: Several, folder: Path) -> Path:
+    """Text files of one header as a single file in `folder`.
+
+    Raises
+    ------
+    InputError
+        Headers that differ; folders that name columns.
+    """
+    if several.keys:
+        raise InputError("input: text files in folders that name a column are not read; convert them to Parquet")
+    out, header = folder / "joined.csv", None
+    with out.open("wb") as sink:
+        for path in several.paths:
+            with open_bytes(path, format_of_file(path).compression) as stream:
+                first = stream.readline().removeprefix(_BOM).rstrip(b"\r\n") + b"\n"
+                if header is None:
+                    sink.write(first)
+                elif first != header:
+                    raise InputError(f"input: {path.name} has another header than {several.paths[0].name}")
+                header = first
+                shutil.copyfileobj(stream, sink, 1 << 20)
+            if _last_byte(out, sink) != b"\n":
+                sink.write(b"\n")
+    return out
+
+
+def _last_byte(path: Path, sink: Any) -> bytes:
+    sink.flush()
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1)
+
+
+def paths_meet(table: Any, output: Path) -> bool:
+    """Whether `output` is the input, lies in an input folder or holds an input file."""
+    given: Sequence[Any] = table if isinstance(table, list | tuple) else [table]
+    own = output.absolute()
+    others = [Path(each).absolute() for each in given if isinstance(each, str | Path)]
+    same = any(output.exists() and other.exists() and output.samefile(other) for other in others)
+    return same or any(
+        (other.is_dir() and other in own.parents) or (output.is_dir() and own in other.parents) for other in others
+    )

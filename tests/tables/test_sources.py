@@ -1,0 +1,124 @@
+"""However the records are parted into files, the release is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pytest
+from tables_kit import hours, store
+
+import reticent as rt
+from reticent import tables
+from reticent.accounting import Ledger
+from reticent.certificates import Certificate
+from reticent.errors import ArgumentError, InputError
+
+CLAIMS = ("action", "parameters", "released", "claims")
+
+
+def panel() -> pa.Table:
+    rng = np.random.default_rng(0)
+    order = rng.permutation(400)
+    table = pa.table({"meter": np.repeat(np.arange(8), 50), "ts": pa.concat_arrays([hours(50)] * 8)})
+    states = pa.array(["off", "on"]).take(pa.array(rng.integers(0, 2, 400)))
+    return table.append_column("kwh", pa.array(rng.integers(0, 8, 400) / 2)).append_column("state", states).take(order)
+
+
+def release(source: Any, output: Path, verb: str = "switch") -> tuple[bytes, dict[str, Any], tables.Release]:
+    common: dict[str, Any] = {"id": "meter", "time": "ts", "output": output, "ledger": Ledger(output.parent / "ledger")}
+    seeded = rt.seeded_source(5)
+    if verb == "switch":
+        made = tables.switch(source, value="kwh", window=4, epsilon=2.0, source=seeded, **common)
+    elif verb == "quantize":
+        made = tables.quantize(source, value="kwh", low=0, high=4, bits=2, **common)
+    else:
+        chain = rt.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=("off", "on"))
+        private = "2024-01-01 20:00/2024-01-01 22:00"
+        made = tables.redact(
+            source,
+            value="state",
+            private=private,
+            epsilon=1.0,
+            model=chain,
+            source=seeded,
+            mechanism="optimal",
+            **common,
+        )
+    Certificate.read(output.with_name(f"{output.name}.certificate.json")).verify(output)
+    body = made.certificate.body
+    return output.read_bytes(), {key: body[key] for key in CLAIMS if key in body}, made
+
+
+def parted(folder: Path, table: pa.Table, how: str) -> Any:
+    folder.mkdir()
+    if how in ("hive", "hive feather"):
+        kind, keys = "parquet" if how == "hive" else "feather", pa.schema([("meter", pa.int64())])
+        parting = pyarrow.dataset.partitioning(keys, flavor="hive")
+        pyarrow.dataset.write_dataset(table, folder, format=kind, partitioning=parting)
+        (folder / "_SUCCESS").touch()
+        return folder
+    suffix = ".csv" if "csv" in how else ".feather" if "feather" in how else ".parquet"
+    paths = [folder / f"{name}{suffix}" for name in "cab"]
+    for path, start in zip(paths, (0, 130, 260), strict=True):
+        part = table.slice(start, 140 if start == 260 else 130)
+        pyarrow.csv.write_csv(part, path) if suffix == ".csv" else store(path, part)
+    return folder if "folder" in how else [str(path) for path in paths]
+
+
+@pytest.mark.parametrize("verb", ["switch", "quantize", "redact"])
+@pytest.mark.parametrize("how", ["folder", "files", "hive"])
+def test_parquet_files_are_released_as_one(tmp_path: Path, how: str, verb: str) -> None:
+    one = release(store(tmp_path / "in.parquet", panel()), tmp_path / "one.parquet", verb)
+    several = release(parted(tmp_path / "parts", panel(), how), tmp_path / "other.parquet", verb)
+    assert several[:2] == one[:2]
+    assert several[2].charge is not None
+    assert several[2].charge.again == 8  # the ledger knows the series again
+
+
+@pytest.mark.parametrize("how", ["csv folder", "csv files", "feather folder", "hive feather"])
+def test_text_and_feather_too(tmp_path: Path, how: str) -> None:
+    table, single = panel(), tmp_path / ("in.csv" if "csv" in how else "in.feather")
+    pyarrow.csv.write_csv(table, single) if "csv" in how else store(single, table)
+    one = release(single, tmp_path / f"one{single.suffix}")
+    several = release(parted(tmp_path / "parts", table, how), tmp_path / f"other{single.suffix}")
+    assert several[:2] == one[:2]
+
+
+def test_names_in_folders_stay_words_unless_all_are_whole_numbers(tmp_path: Path) -> None:
+    for name in ("007", "7", "NA"):
+        folder = tmp_path / "parts" / f"meter={name}"
+        folder.mkdir(parents=True)
+        store(folder / "0.parquet", pa.table({"ts": hours(3), "kwh": [1.0, 2.0, 3.0]}))
+    out = tables.switch(tmp_path / "parts", id="meter", time="ts", value="kwh", window=2, epsilon=1.0).table
+    assert out["meter"].unique().to_pylist() == ["007", "7", "NA"]
+
+
+@pytest.mark.parametrize("wrong", ["none", "kinds", "columns", "header", "keys", "csv keys"])
+def test_files_that_do_not_go_together(tmp_path: Path, wrong: str) -> None:
+    folder = tmp_path / "parts"
+    (folder / "a=1").mkdir(parents=True)
+    here = folder / "a=1" if "keys" in wrong else folder
+    if wrong != "none":
+        suffix = ".csv" if wrong in ("header", "csv keys") else ".parquet"
+        for i, table in enumerate((panel(), panel().rename_columns(["m", "ts", "kwh", "s"]))):
+            table = table if wrong in ("columns", "header") else panel()
+            path = (folder if wrong == "keys" and i else here) / f"{i}{suffix}"
+            pyarrow.csv.write_csv(table, path) if suffix == ".csv" else store(path, table)
+        if wrong == "kinds":
+            pyarrow.csv.write_csv(panel(), folder / "2.csv")
+    with pytest.raises(InputError, match=r"^input: "):
+        tables.switch(folder, id="meter", time="ts", value="kwh", window=2, epsilon=1.0)
+
+
+def test_the_output_is_not_put_among_the_input(tmp_path: Path) -> None:
+    folder = parted(tmp_path / "parts", panel(), "folder")
+    for output in (folder / "out.parquet", folder / "a.parquet"):
+        with pytest.raises(ArgumentError, match="output: it is the input"):
+            tables.switch(
+                folder, id="meter", time="ts", value="kwh", window=2, epsilon=1.0, output=output, overwrite=True
+            )

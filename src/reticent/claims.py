@@ -54,6 +54,15 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
             f"Of several records of a series at one time only the {which} counts: the promise is about the series that "
             "this leaves, and not about the records that it drops."
         )
+    if parameters.get("duplicates") == "mean":
+        body["assumptions"].append(
+            "Several records of a series at one time count as one, their mean, which need not have occurred: the "
+            "promise is about the series that this leaves."
+        )
+    if parameters.get("unread") == "set aside":
+        body["assumptions"].append(
+            "Rows that could not be read were set aside first: which rows can be read counts as public."
+        )
     if parameters.get("late") == "drop":
         body["assumptions"].append(
             "Records that came after later ones of their series were left out: when a record comes does not depend on "
@@ -72,7 +81,8 @@ def _switch(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     guarantee = replace(switch.guarantee, cuts=cuts is not None)
     stream = parameters.get("continued")
     outside = "" if stream is None else ", outside this stream,"
-    pieces = "series" if cuts is None else f"calendar {cuts} of a series"
+    zone = f" (of {parameters['zone']})" if parameters.get("zone") else ""
+    pieces = "series" if cuts is None else f"calendar {cuts}{zone} of a series"
     return {
         "kept": guarantee.epsilon <= asked["epsilon"] and guarantee.delta <= asked["delta"],
         "guarantee": guarantee.to_dict(),

@@ -171,6 +171,20 @@ class Ledger:
                 self._own = None
         return Charge(entry, name, False, released, posting.again, spent)
 
+    def quote(self, event: Event) -> tuple[int, tuple[Spending, ...]]:
+        """What a charge would come to: series that had been released before, and the cumulative cost.
+
+        Raises
+        ------
+        RefusedError
+            As `charge` would.
+        """
+        with self._lock:
+            self._refresh()
+            book = self._books.get(event.dataset) or Book()
+            posting = prepared(book, event)
+            return posting.again, checked(event, book, posting)
+
     def note_step(self, event: Event, released: str) -> None:
         """A file that stays in the house, as a step of a pipeline: nothing is spent, its hash is remembered."""
         with self._lock:

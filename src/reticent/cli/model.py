@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from reticent.cli import options as opt
+from reticent.cli.release import show_plan, warn_quarantine
 from reticent.cli.terminal import say
 
 
+@opt.reads
 def fit(
     input: opt.INPUT,
     time: opt.TIME,
@@ -30,18 +32,16 @@ def fit(
     id: opt.ID = None,
     memory: opt.MEMORY = None,
     duplicates: opt.DUPLICATES = "error",
-    delimiter: opt.DELIMITER = None,
-    decimal: opt.DECIMAL = None,
-    encoding: opt.ENCODING = "utf-8",
-    time_format: opt.TIME_FORMAT = None,
-    time_zone: opt.TIME_ZONE = None,
-    null: opt.NULL = None,
-    row_names: opt.ROW_NAMES = False,
+    dry_run: opt.DRY_RUN = False,
+    quiet: opt.QUIET = False,
+    reading: Any = None,
 ) -> None:
     """Fit a Markov chain to data that are not to be hidden: the past, or other people's, with their consent."""
     from reticent import tables
+    from reticent.tables.fitting import fitted
     from reticent.tables.staging import write_whole
 
+    listed, reading = opt.states(states, reading)
     options: dict[str, Any] = {
         "since": since,
         "until": until,
@@ -50,19 +50,26 @@ def fit(
         "id": id or (),
         "memory": memory,
         "duplicates": duplicates,
-        "reading": opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+        "reading": reading,
     }
-    model = tables.fit(
+    model, plan = fitted(
         input,
-        states=opt.states(states),
+        states=listed,
         smoothing=smoothing,
         period=period,
         every=every,
         edges=opt.edges(edges),
         symbols=symbols,
+        dry_run=dry_run,
         **options,
     )
-    write_whole(output, model.to_json())
+    if model is not None:
+        write_whole(output, model.to_json())
+    if not quiet:
+        show_plan(plan)
+    if model is None:
+        typer.echo("DRY RUN: nothing was fitted or written.")
+        return
     chain = model.chain
     instants = f", {chain.period} instants" if chain.period > 1 else ""
     say(f"A chain over {chain.size} states{instants}, one step every {model.every}.")
@@ -72,3 +79,4 @@ def fit(
     diagnosis = tables.diagnose(input, model, rhythm=rhythm, **options)
     say(diagnosis.describe())
     say(f"model:       {output}")
+    warn_quarantine(reading, dry_run)

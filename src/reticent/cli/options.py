@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,19 +35,56 @@ MEMORY = Annotated[
     str | None, typer.Option("--memory", help="What sorting may use before it spills; by default as little as will do.")
 ]
 DUPLICATES = Annotated[
-    str, typer.Option("--duplicates", help="Records of one series and time: error, min, max or keep.")
+    str,
+    typer.Option(
+        "--duplicates",
+        help="Records of one series and time: error, min, max, mean (no longer a value that occurred) or keep.",
+    ),
 ]
 DELIMITER = Annotated[str | None, typer.Option("--delimiter", help="CSV field mark; found by default.")]
 DECIMAL = Annotated[str | None, typer.Option("--decimal", help="CSV decimal mark; '.' by default.")]
-ENCODING = Annotated[str, typer.Option("--encoding", help="CSV text encoding.")]
+ENCODING = Annotated[
+    str | None, typer.Option("--encoding", help="CSV text encoding; by its byte-order mark, or UTF-8, by default.")
+]
 TIME_FORMAT = Annotated[
-    str | None, typer.Option("--time-format", help="How times are written, such as '%d.%m.%Y %H:%M'; found by default.")
+    str | None,
+    typer.Option(
+        "--time-format",
+        help="How times are written, such as '%d.%m.%Y %H:%M', or 'epoch s', or 'whole numbers'; found by default.",
+    ),
 ]
 TIME_ZONE = Annotated[str | None, typer.Option("--time-zone", help="Zone of times without one, such as Europe/Berlin.")]
 NULL = Annotated[list[str] | None, typer.Option("--null", help="Further text that means missing; repeat for several.")]
 ROW_NAMES = Annotated[bool, typer.Option("--row-names", help="Each row begins with its name, which the header omits.")]
+THOUSANDS = Annotated[str | None, typer.Option("--thousands", help="CSV mark between thousands, such as '.'.")]
+QUOTE = Annotated[str, typer.Option("--quote", help="CSV quotation mark.")]
+NO_HEADER = Annotated[bool, typer.Option("--no-header", help="The first line holds values: columns are column1, ...")]
+COLUMNS = Annotated[
+    str | None, typer.Option("--columns", help="Names of all columns of a CSV file, separated by commas.")
+]
+SKIP_ROWS = Annotated[int, typer.Option("--skip-rows", help="Lines of a CSV file to pass over first.")]
+NULL_ID = Annotated[
+    str, typer.Option("--null-id", help="Rows without an identifier: error, drop, or group (a series of their own).")
+]
+QUARANTINE = Annotated[
+    Path | None,
+    typer.Option(
+        "--quarantine", metavar="FILE", help="Set rows that cannot be read aside there, and go on; as secret as INPUT."
+    ),
+]
+DRY_RUN = Annotated[
+    bool, typer.Option("--dry-run", help="Show plan, promise and charge; draw, write and charge nothing.")
+]
+QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Do not print how INPUT was understood.")]
 EVERY = Annotated[str | None, typer.Option("--every", help="Sampling period, such as 30m; found by default.")]
-STATES = Annotated[str | None, typer.Option("--states", help="All states, separated by commas; found by default.")]
+STATES = Annotated[
+    str | None,
+    typer.Option(
+        "--states",
+        help="All states, as off,on; with the values that stand for each, as 'off=off|0|False, on=on|1|True', or in a "
+        ".json file; found by default.",
+    ),
+]
 SMOOTHING = Annotated[float | None, typer.Option("--smoothing", help="Added to every count of transitions.")]
 EDGES = Annotated[
     str | None,
@@ -78,23 +118,58 @@ SIGN = Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Key to
 
 
 def reading(
-    delimiter: str | None,
-    decimal: str | None,
-    encoding: str,
-    time_format: str | None,
-    time_zone: str | None,
-    null: list[str] | None,
-    row_names: bool,
+    delimiter: DELIMITER = None,
+    decimal: DECIMAL = None,
+    encoding: ENCODING = None,
+    time_format: TIME_FORMAT = None,
+    time_zone: TIME_ZONE = None,
+    null: NULL = None,
+    row_names: ROW_NAMES = False,
+    thousands: THOUSANDS = None,
+    quote: QUOTE = '"',
+    no_header: NO_HEADER = False,
+    columns: COLUMNS = None,
+    skip_rows: SKIP_ROWS = 0,
+    null_id: NULL_ID = "error",
+    quarantine: QUARANTINE = None,
 ) -> Any:
     """How a file is to be read, from the options."""
     from reticent.tables.delimited import NULLS, Reading
 
-    if delimiter == r"\t":
-        delimiter = "\t"
-    for name, mark in (("delimiter", delimiter), ("decimal", decimal)):
-        if mark is not None and len(mark) != 1:
-            raise ArgumentError(f"{name}: must be a single character")
-    return Reading(delimiter, decimal, encoding, time_format, time_zone, (*NULLS, *(null or ())), row_names)
+    return Reading(
+        "\t" if delimiter == r"\t" else delimiter,
+        decimal,
+        encoding,
+        time_format,
+        time_zone,
+        (*NULLS, *(null or ())),
+        row_names,
+        thousands=thousands,
+        quote=quote,
+        header=not no_header,
+        names=() if columns is None else tuple(name.strip() for name in columns.split(",")),
+        skip_rows=skip_rows,
+        null_id=null_id,
+        quarantine=quarantine,
+    )
+
+
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `reading`, in place of a parameter of that name."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    options = inspect.signature(reading, eval_str=True).parameters
+
+    @wraps(command)
+    def reading_first(**given: Any) -> None:
+        how = reading(**{name: given.pop(name) for name in options})
+        command(**given, reading=how)
+
+    kept = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own if each.name != "reading"]
+    added = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options.values()]
+    parameters = [*kept, *added]
+    reading_first.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    reading_first.__annotations__ = {each.name: each.annotation for each in parameters}
+    return reading_first
 
 
 def charging(
@@ -107,28 +182,21 @@ def charging(
     return {"ledger": where, "dataset": dataset, "request": request, "sign": sign}
 
 
-def states(text: str | None) -> list[Any] | None:
-    """States from ``off,on``: whole numbers, numbers, true and false, else words."""
+def states(text: str | None, reading: Any) -> tuple[list[Any] | None, Any]:
+    """States from ``off,on``, or a reading that maps values to states: see `spellings.states_from`."""
+    from dataclasses import replace
+
+    from reticent.tables.spellings import states_from
+
     if text is None:
-        return None
-    words = [word.strip() for word in text.split(",")]
-    for kind in (int, float, _boolean):
-        try:
-            return [kind(word) for word in words]
-        except ValueError:
-            continue
-    return list(words)
+        return None, reading
+    listed, mapping = states_from(text)
+    return listed, replace(reading, states=mapping)
 
 
 def edges(text: str | None) -> list[str] | None:
     """Edges from ``0,1,2.5,10``, exactly as written."""
     return None if text is None else [word.strip() for word in text.split(",")]
-
-
-def _boolean(word: str) -> bool:
-    if word.lower() not in ("true", "false"):
-        raise ValueError
-    return word.lower() == "true"
 
 
 def choice(name: str, value: str, allowed: tuple[str, ...]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli import options as opt
-from reticent.cli.terminal import say, say_json
+from reticent.cli.terminal import one_line, say, say_json
 from reticent.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -32,21 +32,40 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def tell(release: Release, as_json: bool) -> None:
+def show_plan(plan: Iterable[tuple[str, str]]) -> None:
+    """How the input was understood, for the curator: not part of the output."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    for name, words in plan:
+        console.print(Text.assemble((f"{name + ':':17}", "dim"), one_line(words)))
+
+
+def tell(release: Release, as_json: bool, quiet: bool) -> None:
     """What was promised, and where the files are."""
     certificate, outputs = release.certificate, release.outputs
-    assert outputs is not None
+    if not quiet:
+        show_plan(release.plan)
     warn_formulas(release)
-    files = {
-        "released": str(outputs.released),
-        "certificate": str(outputs.certificate),
-        "report": str(outputs.report),
-    }
+    files = (
+        {}
+        if outputs is None
+        else {
+            "released": str(outputs.released),
+            "certificate": str(outputs.certificate),
+            "report": str(outputs.report),
+        }
+    )
     if as_json:
-        body = {"files": files, "certificate": certificate.body, "ledger": charged(release)}
+        body: dict[str, Any] = {"files": files, "certificate": certificate.body, "ledger": charged(release)}
+        if outputs is None:
+            body["plan"] = [list(line) for line in release.plan]
         say_json(body)
         return
     guarantee = certificate.claims["guarantee"]
+    if outputs is None:
+        say("DRY RUN: nothing was drawn, written or charged; the release would promise this.\n")
     if not certificate.private:
         say("NOT PRIVATE: a seed was used.\n")
     say(f"{guarantee['promise']}\n{guarantee['limits']}\n")
@@ -57,9 +76,19 @@ def tell(release: Release, as_json: bool) -> None:
         say(f"cells:       {'; '.join(widths)}")
     for line in charged(release):
         say(f"{'ledger:':13}{line}")
+    if outputs is None:
+        stands = "none, or a new one" if release.charge is None else "as it would then stand"
+        say(f"{'ledger:':13}{stands}")
+        return
     for name, path in files.items():
         say(f"{name + ':':13}{path}")
     say(f"{'to check:':13}reticent verify {outputs.certificate} {outputs.released}")
+
+
+def warn_quarantine(reading: Any, dry_run: bool) -> None:
+    """The file of what was set aside holds original rows."""
+    if reading.quarantine is not None and not dry_run:
+        say(f"PRIVATE: {reading.quarantine} holds rows as they were given; it must not leave the house", err=True)
 
 
 def warn_formulas(release: Release) -> None:
@@ -106,6 +135,7 @@ def one(name: str, values: list[str] | None) -> str | None:
     return values[0] if values else None
 
 
+@opt.reads
 def switch(
     input: opt.INPUTS,
     time: opt.TIME,
@@ -138,6 +168,7 @@ def switch(
     finish: Annotated[
         bool, typer.Option("--finish", help="With --continue: release all that is held back; the last file.")
     ] = False,
+    states: opt.STATES = None,
     id: opt.ID = None,
     keep: opt.KEEP = None,
     overwrite: opt.OVERWRITE = False,
@@ -153,18 +184,17 @@ def switch(
     as_json: opt.JSON = False,
     memory: opt.MEMORY = None,
     duplicates: opt.DUPLICATES = "error",
-    delimiter: opt.DELIMITER = None,
-    decimal: opt.DECIMAL = None,
-    encoding: opt.ENCODING = "utf-8",
-    time_format: opt.TIME_FORMAT = None,
-    time_zone: opt.TIME_ZONE = None,
-    null: opt.NULL = None,
-    row_names: opt.ROW_NAMES = False,
+    dry_run: opt.DRY_RUN = False,
+    quiet: opt.QUIET = False,
+    reading: Any = None,
 ) -> None:
     """Move values in time: each series keeps its values, and hides when within the window each occurred."""
     from reticent import tables
 
     warn_kept(keep)
+    listed, reading = opt.states(states, reading)
+    if listed is not None:
+        raise ArgumentError("states: a switch takes a mapping alone, such as 'off=off|0|False, on=on|1|True'")
     with progress("switching") as bar:
         release = tables.switch(
             input,
@@ -186,17 +216,20 @@ def switch(
             source=source(seed),
             memory=memory,
             duplicates=duplicates,
-            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            reading=reading,
+            dry_run=dry_run,
             progress=bar,
             compression=compression,
             formulas=formulas,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
-    tell(release, as_json)
-    if continue_from is not None and not finish:
+    tell(release, as_json, quiet)
+    warn_quarantine(reading, dry_run)
+    if continue_from is not None and not finish and not dry_run:
         say(f"PRIVATE: {continue_from} holds unreleased records and the key; it must not leave the house", err=True)
 
 
+@opt.reads
 def quantize(
     input: opt.INPUTS,
     time: opt.TIME,
@@ -271,13 +304,9 @@ def quantize(
     as_json: opt.JSON = False,
     memory: opt.MEMORY = None,
     duplicates: opt.DUPLICATES = "error",
-    delimiter: opt.DELIMITER = None,
-    decimal: opt.DECIMAL = None,
-    encoding: opt.ENCODING = "utf-8",
-    time_format: opt.TIME_FORMAT = None,
-    time_zone: opt.TIME_ZONE = None,
-    null: opt.NULL = None,
-    row_names: opt.ROW_NAMES = False,
+    dry_run: opt.DRY_RUN = False,
+    quiet: opt.QUIET = False,
+    reading: Any = None,
 ) -> None:
     """Coarsen values: each becomes one of few symbols."""
     from reticent import tables
@@ -330,16 +359,19 @@ def quantize(
             private_report=private_report,
             memory=memory,
             duplicates=duplicates,
-            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            reading=reading,
+            dry_run=dry_run,
             progress=bar,
             internal=internal,
             compression=compression,
             formulas=formulas,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
-    tell(release, as_json)
+    tell(release, as_json, quiet)
+    warn_quarantine(reading, dry_run)
 
 
+@opt.reads
 def redact(
     input: opt.INPUTS,
     time: opt.TIME,
@@ -396,13 +428,9 @@ def redact(
     as_json: opt.JSON = False,
     memory: opt.MEMORY = None,
     duplicates: opt.DUPLICATES = "error",
-    delimiter: opt.DELIMITER = None,
-    decimal: opt.DECIMAL = None,
-    encoding: opt.ENCODING = "utf-8",
-    time_format: opt.TIME_FORMAT = None,
-    time_zone: opt.TIME_ZONE = None,
-    null: opt.NULL = None,
-    row_names: opt.ROW_NAMES = False,
+    dry_run: opt.DRY_RUN = False,
+    quiet: opt.QUIET = False,
+    reading: Any = None,
 ) -> None:
     """Withhold records: the private ones, and as many around them as their correlation asks for."""
     from reticent import tables
@@ -412,6 +440,7 @@ def redact(
     if model_from not in (None, "released"):
         raise ArgumentError("model-from: must be 'released'; a model is never fitted on private records")
     warn_kept(keep)
+    listed, reading = opt.states(states, reading)
     hidden = tables.Private(tuple(private or ()), private_where, private_column, tuple(public or ()))
     with progress("redacting") as bar:
         release = tables.redact(
@@ -420,7 +449,7 @@ def redact(
             epsilon=epsilon,
             model="released" if model is None else model,
             margin=margin,
-            states=opt.states(states),
+            states=listed,
             smoothing=smoothing,
             period=period,
             every=every,
@@ -437,15 +466,17 @@ def redact(
             source=source(seed),
             memory=memory,
             duplicates=duplicates,
-            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            reading=reading,
+            dry_run=dry_run,
             progress=bar,
             internal=internal,
             compression=compression,
             formulas=formulas,
             **opt.charging(ledger, no_ledger, dataset, request, sign),
         )
-    tell(release, as_json)
-    if diagnosis and model is not None:
+    tell(release, as_json, quiet)
+    warn_quarantine(reading, dry_run)
+    if diagnosis and model is not None and not dry_run:
         warn_model(
             input,
             model,
@@ -454,7 +485,7 @@ def redact(
             id=id or (),
             memory=memory,
             duplicates=duplicates,
-            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            reading=reading,
         )
 
 

@@ -42,6 +42,8 @@ class AggregateVerb:
         The window.
     readings : int
         Readings that an individual of the roster has in a window.
+    duplicates : str
+        The rule by which an individual had one reading at a time.
     """
 
     records: Records
@@ -50,6 +52,7 @@ class AggregateVerb:
     asked: dict[str, Any]
     grid: Grid
     readings: int
+    duplicates: str = "error"
     action = "quantize"
     extra = (MEMBERS,)
     _groups: list[tuple[Any, Roster]] = field(default_factory=list)
@@ -60,6 +63,9 @@ class AggregateVerb:
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The aggregates of whole groups and windows."""
+        return self._aggregates(chunk)
+
+    def _aggregates(self, chunk: Chunk) -> pa.Table:
         import pyarrow as pa
 
         table = chunk.table
@@ -85,6 +91,10 @@ class AggregateVerb:
             if not self._groups or self._groups[-1][0] != name:
                 self._groups.append((name, roster))
 
+    def examine(self, chunk: Chunk) -> pa.Table:
+        """As `apply`: nothing is drawn."""
+        return self._aggregates(chunk)
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters."""
         counts: list[list[int]] = []
@@ -98,6 +108,7 @@ class AggregateVerb:
             "aggregate": self.mechanism.to_dict(),
             "window": {"step": self.grid.step, "unit": "1" if self.grid.whole else "us"},
             "readings": self.readings,
+            "duplicates": self.duplicates,
             "groups": counts,
         }
 
@@ -148,26 +159,17 @@ def grouped(
     Raises
     ------
     ArgumentError, InputError
-        No identifiers, a roster without the columns, individuals that are not in it or in two groups, no group that is
+        A roster without the columns, individuals that are not in it or in two groups, no group that is
         large enough.
     """
     columns = records.columns
     con = records.con
-    if not columns.id:
-        raise ArgumentError("id: name the column of the individuals; an aggregate protects each of them")
     keys, people = quoted_list(over), quoted_list(columns.id)
     both = ", ".join(filter(None, (keys, people)))
     if roster is None:
         con.execute(f"CREATE TABLE roster AS SELECT DISTINCT {both} FROM {records.view}")
     else:
         _read_roster(records, roster, (*over, *columns.id))
-    again = f"SELECT {both}, {quoted(columns.time)} FROM {records.view} GROUP BY ALL HAVING count(*) > 1"
-    repeated = con.sql(f"SELECT count(*) FROM ({again})").fetchall()[0][0]
-    if repeated:
-        raise InputError(
-            f"time: {repeated} readings repeat the time of another of the same individual; clean them first (an "
-            "aggregate takes no rule for duplicates)"
-        )
     size = f"SELECT {keys + ',' if keys else ''} count(DISTINCT ({people})) AS {quoted(MEMBERS)} FROM roster"
     by = f"GROUP BY {keys}" if keys else ""
     con.execute(f"CREATE TABLE sizes AS FROM ({size} {by}) WHERE {quoted(MEMBERS)} >= {at_least}")

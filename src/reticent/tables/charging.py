@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import io
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
@@ -202,7 +204,8 @@ class Work:
         """
         if self.before is None or not any("redact" in step for step in self.before.steps):
             cuts = self.parameters.get("cuts")
-            return self.coverage if cuts is None else self.coverage.widened(lambda tick: calendar(tick, cuts))
+            zone = self.parameters.get("zone")
+            return self.coverage if cuts is None else self.coverage.widened(lambda tick: calendar(tick, cuts, zone))
         if not self.before.coverage.same_records(self.coverage):
             raise RefusedError(
                 "ledger: a pipeline has a joint claim only where each step is of the same records; give the whole "
@@ -268,9 +271,12 @@ _SECOND_TRY = (
 )
 
 
-def calendar(tick: int, cuts: str) -> tuple[int, int]:
-    """First and last tick of the calendar day, week, month, quarter or year of a tick (microseconds)."""
-    day = np.datetime64(tick, "us").astype("datetime64[D]")
+def calendar(tick: int, cuts: str, zone: str | None = None) -> tuple[int, int]:
+    """First and last tick of the calendar day, week, month, quarter or year of a tick (microseconds).
+
+    Where a zone puts its midnight into an hour that occurs twice, or never, the piece is taken as the longer one.
+    """
+    day = np.datetime64(_clock(tick, zone), "us").astype("datetime64[D]")
     if cuts in ("day", "week"):
         size = 1 if cuts == "day" else 7
         begin = day - np.timedelta64((int(day.astype(np.int64)) + 3) % size, "D")  # the epoch was a Thursday
@@ -280,7 +286,34 @@ def calendar(tick: int, cuts: str) -> tuple[int, int]:
         begin = np.datetime64(int(day.astype("datetime64[M]").astype(np.int64)) // size * size, "M")
         end = begin + np.timedelta64(size, "M")
     first, after = (int(each.astype("datetime64[us]").astype(np.int64)) for each in (begin, end))
-    return first, after - 1
+    return min(_instants(first, zone)), max(_instants(after, zone)) - 1
+
+
+def _clock(tick: int, zone: str | None) -> int:
+    """What the clocks of a zone show at an instant, as microseconds."""
+    if zone is None:
+        return tick
+    offset = (_EPOCH + dt.timedelta(microseconds=tick)).astimezone(_zone(zone)).utcoffset()
+    assert offset is not None  # a zone has one
+    return tick + offset // dt.timedelta(microseconds=1)
+
+
+def _instants(clock: int, zone: str | None) -> list[int]:
+    """When the clocks of a zone show a time: twice, where they go back."""
+    if zone is None:
+        return [clock]
+    shown = (_EPOCH + dt.timedelta(microseconds=clock)).replace(tzinfo=_zone(zone))
+    return [(shown.replace(fold=fold) - _EPOCH) // dt.timedelta(microseconds=1) for fold in (0, 1)]
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ArgumentError(f"time-zone: {name} is not known on this machine; write it like Europe/Berlin") from None
 
 
 def job_text(action: str, asked: Mapping[str, Any]) -> str:
@@ -323,6 +356,10 @@ class Gathering:
         starts = np.concatenate([[0], np.flatnonzero(changed) + 1])
         ids = _ids(chunk, names, present[starts])
         self._builder.add(ids, ticks[present], np.append(starts, present.size))
+
+    def parts(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """What was gathered of a part of the data, for `CoverageBuilder.join`."""
+        return self._builder.parts()
 
     def finish(self) -> Coverage:
         """The coverage, once all series have passed; pieces of a series, and windows of an individual, are joined."""

@@ -15,6 +15,7 @@ from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, VectorQuantization
 from reticent.redaction.support import possible
 from reticent.tables.chunks import Chunk, chunks
+from reticent.tables.content import content_hash, content_kinds, series_hashes
 from reticent.tables.delimited import Reading
 from reticent.tables.follow_lines import released_table
 from reticent.tables.formulas import unguarded
@@ -41,6 +42,8 @@ def check_released(path: Path, certificate: Certificate) -> Checks:
     """
     from reticent.tables.charging import file_hash
 
+    if "content" in certificate.released:
+        return _check_content(path, certificate)
     if "sha256" not in certificate.released:
         raise VerificationError("certificate: it is of a data frame and names no file; release to a file to check one")
     try:
@@ -49,8 +52,31 @@ def check_released(path: Path, certificate: Certificate) -> Checks:
         raise VerificationError(f"released file: {path.name} cannot be read ({error.strerror})") from None
     if not same:
         raise VerificationError(f"released file: {path.name} is not the file of this certificate (its SHA-256 differs)")
+    outcome = _guarded(lambda: _check_outcome(path, certificate))
+    return [("released file", "its SHA-256 is the certificate's"), ("outcome", outcome)]
+
+
+def _check_content(path: Path, certificate: Certificate) -> Checks:
+    """Of a release that was no file: its records, in a file or a folder of Parquet files, in whatever order."""
+    hashes: list[bytes] = []
+    kinds: list[tuple[str, str]] = []
+
+    def look(chunk: Chunk) -> None:
+        hashes.extend(series_hashes(chunk))
+        kinds[:] = content_kinds(chunk.table.schema)
+
+    if not path.exists():
+        raise VerificationError(f"released file: {path.name} is not there")
+    outcome = _guarded(lambda: _check_outcome(path, certificate, look))
+    if content_hash(kinds, hashes) != certificate.released["content"]:
+        raise VerificationError(f"released file: {path.name} does not hold the records of this certificate")
+    return [("released file", "the SHA-256 of its records is the certificate's"), ("outcome", outcome)]
+
+
+def _guarded(check: Callable[[], str]) -> str:
+    """The outcome; whatever goes wrong is one sentence."""
     try:
-        outcome = _check_outcome(path, certificate)
+        return check()
     except VerificationError:
         raise
     except ReticentError as error:
@@ -59,10 +85,9 @@ def check_released(path: Path, certificate: Certificate) -> Checks:
         raise VerificationError(
             f"released file: it is not what the certificate describes ({type(error).__name__})"
         ) from None
-    return [("released file", "its SHA-256 is the certificate's"), ("outcome", outcome)]
 
 
-def _check_outcome(path: Path, certificate: Certificate) -> str:
+def _check_outcome(path: Path, certificate: Certificate, look: Callable[[Chunk], None] = lambda chunk: None) -> str:
     released = certificate.released
     parts = released["columns"]
     values = tuple(parts["value"])
@@ -75,6 +100,7 @@ def _check_outcome(path: Path, certificate: Certificate) -> str:
         return _check_empty(path, columns, released)
     for chunk in released_chunks(path, columns, released):
         support(chunk)
+        look(chunk)
         rows += chunk.table.num_rows
         series += len(chunk.lengths)
         longest = max(longest, int(chunk.lengths.max()))
@@ -106,7 +132,11 @@ def released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -
 
 
 def _content(path: Path, columns: Columns, released: Mapping[str, Any]) -> Any:
-    """A file, or the table that its lines are."""
+    """A file, the table that its lines are, or the data set that a folder of Parquet files is."""
+    if path.is_dir():
+        import pyarrow.dataset
+
+        return pyarrow.dataset.dataset(path, format="parquet")
     return released_table(path, columns) if released.get("format") == "jsonl" else path
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, InputError
 from reticent.tables.arranging import arranged
+from reticent.tables.duplicates import averaged, with_room_for_means
 from reticent.tables.reading import Columns, Records
 from reticent.tables.restoring import restored
 from reticent.tables.sql import quoted, quoted_list
@@ -19,7 +20,7 @@ from reticent.tables.sql import quoted, quoted_list
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DUPLICATES = ("error", "min", "max", "keep")
+DUPLICATES = ("error", "min", "max", "mean", "keep")
 CHUNK_ROWS = 1 << 18
 HELD = "reticent held"  # of a row that an earlier run of a stream did not release yet: its place among those
 
@@ -69,9 +70,9 @@ def chunks(
 
     Parameters
     ----------
-    duplicates : {"error", "min", "max", "keep"}
-        What to do with records of one series and time: refuse, take the smallest or the largest record, or keep all
-        (in order of their values).
+    duplicates : {"error", "min", "max", "mean", "keep"}
+        What to do with records of one series and time: refuse, take the smallest or the largest record, the mean of
+        each value column, or keep all (in order of their values).
     extra : tuple of str
         Columns that are read beside those of the release.
     kept : tuple of str
@@ -86,7 +87,7 @@ def chunks(
         raise ArgumentError(f"duplicates: must be one of {', '.join(DUPLICATES)}")
     columns = records.columns
     names = (*columns.all, *(name for name in extra if name not in columns.all))
-    tables = arranged(records, names, rows) if duplicates == "error" else None
+    tables = arranged(records, names, rows) if duplicates == "error" and not records.anonymous else None
     if tables is None:
         tables = _sorted(records, names, duplicates, rows)
     for table, offsets in tables:
@@ -151,12 +152,14 @@ def _chunk(
             f"time: {int(again.sum())} records repeat the time of another of their series, and some differ in a column "
             "that is kept, which would show how their values compare; do not keep it, or clean them first"
         )
+    if duplicates == "mean":
+        table = with_room_for_means(table, columns.value)
     if duplicates == "keep" or not again.any():
         return Chunk(table, offsets, columns)
     if duplicates == "error":
         raise InputError(
             f"time: {int(again.sum())} records (or more) repeat the time of another record of their series; "
-            "choose a rule with --duplicates min, max or keep, or name the series with --id"
+            "choose a rule with --duplicates min, max, mean or keep, or name the series with --id"
         )
     kept = np.ones(table.num_rows, dtype=bool)
     kept[:-1] = ~again if duplicates == "max" else True
@@ -164,6 +167,9 @@ def _chunk(
         kept[1:] = ~again
     positions = np.concatenate([[0], np.cumsum(kept)])
     first = np.concatenate([[True], ~again])
+    if duplicates == "mean":
+        thinned, positions = averaged(table, first, columns.value), np.concatenate([[0], np.cumsum(first)])
+        return Chunk(with_any_flag(table, thinned, first, columns), positions[offsets], columns)
     return Chunk(with_any_flag(table, table.filter(kept), first, columns), positions[offsets], columns)
 
 
@@ -203,4 +209,8 @@ def _changes(table: pa.Table, name: str) -> NDArray[np.bool_]:
     column = table[name]
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).to_numpy()
+    here, before = column.slice(1), column.slice(0, len(column) - 1)
+    changed = pc.not_equal(here, before)
+    if column.null_count:  # of identifiers, which are a series of their own
+        changed = pc.coalesce(changed, pc.xor(pc.is_null(here), pc.is_null(before)))
+    return changed.to_numpy()

@@ -83,6 +83,12 @@ def switch_on(job: Job, path: Path, switch: Switch, asked: dict[str, Any], finis
         raise ArgumentError("private-report: a stream is not compared file by file; leave it away")
     if job.output is not None and job.output.absolute() == path.absolute():
         raise ArgumentError("continue: the state and the output are one file; name two")
+    if job.dry_run:
+        raise ArgumentError("dry-run: a stream is not tried out; leave --continue out to see the plan of one file")
+    if job.duplicates == "mean" or job.reading.null_id == "group":
+        raise ArgumentError(
+            "continue: a stream takes no mean of duplicates, and no records without an identifier; choose other rules"
+        )
     folder = path.with_name(f".{path.name}.staged")
 
     def charged(file: Path) -> bool:
@@ -356,6 +362,10 @@ class ContinuedVerb:
             waiting = waiting.append_column(name, pa.array(numbers[~free]))
         self.stage.take(given, waiting)
         return table.select(self.columns.all).filter(free)
+
+    def examine(self, chunk: Chunk) -> pa.Table:
+        """The columns of the release, before anything moves."""
+        return chunk.table.select(self.columns.all)
 
     @cached_property
     def _sampler(self) -> Sampler:

@@ -11,11 +11,14 @@ from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
 from reticent.quantization import Quantizer
 from reticent.quantization.exact import Number
+from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
 from reticent.tables.jobs import Options, job_of
 from reticent.tables.models import Model, check_states, codes_and_phases, find_states, fit_all, limit
 from reticent.tables.pipeline import opened
+from reticent.tables.planning import Plan, surveyed
 from reticent.tables.reading import Records
+from reticent.tables.sifting import quarantine
 
 
 def fit(
@@ -54,16 +57,55 @@ def fit(
     Model
         With keyed fingerprints of the data, so that a release can refuse to hide what the model gives away.
     """
+    model, _ = fitted(
+        table,
+        states=states,
+        smoothing=smoothing,
+        period=period,
+        every=every,
+        since=since,
+        until=until,
+        edges=edges,
+        symbols=symbols,
+        **options,
+    )
+    if model is None:
+        raise ArgumentError("dry-run: it makes no model; leave it out")
+    return model
+
+
+def fitted(
+    table: Any,
+    *,
+    states: Sequence[Hashable] | None = None,
+    smoothing: float | None = None,
+    period: int = 1,
+    every: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    edges: Sequence[Number] | None = None,
+    symbols: str = "interval",
+    **options: Unpack[Options],
+) -> tuple[Model | None, Plan]:
+    """As `fit`, with the plan of how the input was understood; no model in a dry run."""
+    options, states = with_spellings(options, None, states)
     job = job_of(table, options)
     if len(job.columns.value) != 1:
         raise ArgumentError("value: a model has one value column, the state of the chain")
     cells = cells_of(edges, symbols, states)
-    with opened(job, ()) as records:
+    with quarantine(job.reading.quarantine, job.overwrite) as aside, opened(job, ()) as records:
         limited = limit(records, since, until)
         grid = grid_of(limited, every)
+        limited = surveyed(limited, job, every, grid)
         alphabet = cells.symbols if cells is not None else find_states(limited) if states is None else tuple(states)
         check_states(alphabet)
-        return fit_all(limited, grid, alphabet, smoothing, period, job.duplicates, cells)
+        plan = (*limited.plan, ("states", f"{len(alphabet)}, {'declared' if states or cells else 'found'}"))
+        if job.dry_run:
+            return None, plan
+        model = fit_all(limited, grid, alphabet, smoothing, period, job.duplicates, cells)
+        aside.write(limited)
+        aside.commit()
+        return replace(model, spellings=job.reading.states), plan
 
 
 def diagnose(
@@ -86,6 +128,7 @@ def diagnose(
         Instants of a day or week: test whether these matter. Those of a day by default, where the sampling period
         divides it and the model has no rhythm yet.
     """
+    options, _ = with_spellings(options, model, None)
     job = job_of(table, options)
     with opened(job, ()) as records:
         limited = limit(records, since, until)
@@ -101,6 +144,21 @@ def cells_of(edges: Sequence[Number] | None, symbols: str, states: Sequence[Hash
     if states is not None:
         raise ArgumentError("states: with edges they are the symbols of the cells; leave them out")
     return Quantizer(edges, symbols)
+
+
+def with_spellings(
+    options: Options, model: Model | None, states: Sequence[Hashable] | None
+) -> tuple[Options, Sequence[Hashable] | None]:
+    """The options with the mapping of the model where they have none, and the states that a mapping declares."""
+    reading = options.get("reading") or Reading()
+    if model is not None and model.spellings and not reading.states:
+        reading = replace(reading, states=model.spellings)
+        return {**options, "reading": reading}, states
+    if not reading.states or model is not None:
+        return options, states
+    if states is not None:
+        raise ArgumentError("states: a mapping declares them; leave the list out")
+    return options, tuple(reading.states)
 
 
 def with_cells(model: Model, cells: Quantizer | None) -> Model:

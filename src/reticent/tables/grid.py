@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, InputError
 from reticent.tables.chunks import with_any_flag
+from reticent.tables.duplicates import averaged
 from reticent.tables.sql import quoted, quoted_list
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Grid:
         if close.any():
             raise InputError(
                 f"time: {int(close.sum())} records lie less than half a step ({self}) after the one before; state "
-                "the sampling period with --every, or keep one a step with --duplicates min or max"
+                "the sampling period with --every, or keep one a step with --duplicates min, max or mean"
             )
         total = np.cumsum(counts)
         lengths = np.diff(offsets)
@@ -137,11 +138,11 @@ class Grid:
         return positions
 
     def one_a_step(self, chunk: Chunk, column: str, rule: str) -> Chunk:
-        """Of several records in one step keep the smallest or the largest value, by `rule`, at the time of the first.
+        """Of several records in one step keep the smallest, the largest or the mean value, at the time of the first.
 
         The time of the record that was chosen would tell how the values compare.
         """
-        if rule not in ("min", "max"):
+        if rule not in ("min", "max", "mean"):
             return chunk
         counts = self.steps(self.ticks(chunk.table[chunk.columns.time]), chunk.offsets)
         counts[chunk.offsets[:-1]] = 1
@@ -149,6 +150,9 @@ class Grid:
             return chunk
         values = chunk.table[column]
         first = counts > 0
+        if rule == "mean":
+            table = with_any_flag(chunk.table, averaged(chunk.table, first, [column]), first, chunk.columns)
+            return replace(chunk, table=table, offsets=np.concatenate([[0], np.cumsum(first)])[chunk.offsets])
         chosen = np.flatnonzero(first)
         positions = np.concatenate([[0], np.cumsum(first)])
         choose = min if rule == "min" else max

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Required, TypedDict
 
-from reticent.accounting.ledger import Ledger
+from reticent.accounting.ledger import Ledger, default_path
+from reticent.errors import ArgumentError
 from reticent.randomness import Source, secure_source
 from reticent.tables.charging import Account, job_text
 from reticent.tables.delimited import Reading
@@ -15,6 +16,8 @@ from reticent.tables.pipeline import Job, Progress
 from reticent.tables.reading import Columns
 
 Names = str | Sequence[str]
+
+_OWN = "reticent "
 
 
 def names_of(names: Names) -> tuple[str, ...]:
@@ -27,6 +30,7 @@ class Options(TypedDict, total=False):
 
     `ledger` is a `Ledger` or its path; True for the one in the curator's own folder, which is the default where files
     are written; False for none, which is the default where a data frame is returned.
+    `dry_run` gives a release without a table or files: its plan, and the certificate that it would have.
     """
 
     time: Required[str]
@@ -46,6 +50,7 @@ class Options(TypedDict, total=False):
     request: str | None
     internal: bool
     sign: str | Path | None
+    dry_run: bool
     compression: str | None
     formulas: str
 
@@ -53,7 +58,16 @@ class Options(TypedDict, total=False):
 def columns_of(options: Options) -> Columns:
     """The columns that are named."""
     ids, kept = options.get("id", ()), options.get("keep", ())
-    return Columns(options["time"], names_of(options["value"]), names_of(ids), names_of(kept))
+    columns = Columns(options["time"], names_of(options["value"]), names_of(ids), names_of(kept))
+    check_names(columns.all)
+    return columns
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that are used for columns which are added on the way."""
+    own = [name for name in names if name.casefold().startswith(_OWN)]
+    if own:
+        raise ArgumentError(f"columns: {', '.join(own)} is a name that is used inside; rename that column")
 
 
 def job_of(table: Any, options: Options, action: str = "", once: bool = False, **asked: Any) -> Job:
@@ -72,6 +86,9 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
         (table,) = table
     output, key = options.get("output"), options.get("sign")
     columns = columns_of(options)
+    reading = options.get("reading") or Reading()
+    read: dict[str, Any] = {"states": reading.states} if reading.states else {}
+    read |= {"null_id": reading.null_id} if reading.null_id != "error" else {}
     written = {name: options[name] for name in ("compression", "formulas") if options.get(name) not in (None, "keep")}
     formulas = options.get("formulas", "keep")
     check_formulas(formulas)
@@ -80,7 +97,7 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
         columns,
         options.get("source") or secure_source(),
         options.get("duplicates", "error"),
-        options.get("reading") or Reading(),
+        reading,
         options.get("memory"),
         None if output is None else Path(output),
         options.get("overwrite", False),
@@ -88,9 +105,10 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
         options.get("progress"),
         _account(options, bool(action) and (output is not None or once)),
         None if key is None else Path(key),
-        job_text(action, {**asked, "columns": columns, **written}),
+        job_text(action, {**asked, "columns": columns, **written, **read}),
         options.get("compression"),
         formulas,
+        options.get("dry_run", False),
     )
 
 
@@ -103,8 +121,10 @@ def remembered(options: Options) -> bool:
 def _account(options: Options, default: bool) -> Account:
     ledger = options.get("ledger")
     ledger = default if ledger is None else ledger
-    if isinstance(ledger, bool):
-        ledger = Ledger() if ledger else None
-    elif not isinstance(ledger, Ledger):
-        ledger = Ledger(ledger)
+    if not isinstance(ledger, Ledger):
+        path = default_path() if ledger is True else ledger or None
+        new = path is not None and options.get("dry_run", False) and not Path(path).exists()
+        ledger = None if path is None or new else Ledger(path)
+        if new:  # a ledger that would be made has no charges, and a dry run makes none
+            return Account()
     return Account(ledger, options.get("dataset", ""), options.get("request"), options.get("internal", False))

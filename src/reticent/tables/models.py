@@ -19,6 +19,7 @@ from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.grid import Grid, Gridded, encode_states
 from reticent.tables.private import Finder
 from reticent.tables.quantizing import quantize_column
+from reticent.tables.spellings import Spellings, checked
 from reticent.tables.sql import quoted, text
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Model:
         Fingerprint of each series that it was fitted on, with the stretches of time.
     quantizer : Quantizer, optional
         What makes states of numbers: its symbols are the states.
+    spellings : mapping
+        For each state the values that stand for it, as declared; none where values are the states themselves.
     """
 
     chain: MarkovChain
@@ -55,6 +58,7 @@ class Model:
     key: str | None = None
     spans: Spans = field(default_factory=dict)
     quantizer: Quantizer | None = None
+    spellings: Spellings = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The text of a model file."""
@@ -64,6 +68,7 @@ class Model:
             "every": self.every,
             "quantizer": None if self.quantizer is None else self.quantizer.to_dict(),
             "chain": self.chain.to_dict(),
+            "spellings": [[state, list(values)] for state, values in self.spellings.items()],
             "fitted_on": {"key": self.key, "series": self.spans},
         }
         return json.dumps(body, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
@@ -89,7 +94,8 @@ class Model:
             chain = MarkovChain.from_dict(body["chain"])
             if quantizer is not None and chain.states != quantizer.symbols:
                 raise InputError(f"model: the states of {path.name} are not the symbols of its cells")
-            return cls(chain, body["every"], fitted["key"], spans, quantizer)
+            spellings = checked([(state, tuple(values)) for state, values in body.get("spellings", ())])
+            return cls(chain, body["every"], fitted["key"], spans, quantizer, spellings)
         except OSError as error:
             raise InputError(f"model: {path.name} cannot be read ({error.strerror})") from None
         except InputError:

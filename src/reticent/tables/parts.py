@@ -128,3 +128,11 @@ def zone_of(time: str, kind: str, reading: Reading, schema: pa.Schema | None) ->
     at = -1 if schema is None else schema.get_field_index(time)
     own = getattr(schema.field(at).type, "tz", None) if schema is not None and at >= 0 else None
     return own if own is not None and "/" in own and "TIME ZONE" in kind else None
+
+
+def rows_line(read: int, kept: int, dropped: int, aside: int) -> tuple[str, str]:
+    """Rows in, and where each went."""
+    parts = [f"{kept:,} kept"]
+    parts += [f"{dropped:,} dropped"] if dropped else []
+    parts += [f"{aside:,} set aside"] if aside else []
+    return ("rows", f"{read:,} read" + (f" = {' + '.join(parts)}" if len(parts) > 1 else ""))

@@ -26,8 +26,10 @@ from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.formulas import formula_names, guarded
 from reticent.tables.frames import from_arrow
+from reticent.tables.planning import with_released
 from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
+from reticent.tables.sifting import quarantine
 from reticent.tables.sources import paths_meet, source_of
 from reticent.tables.staging import Outputs, complete, seal, staged
 
@@ -65,6 +67,9 @@ class Verb(Protocol):
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
 
+    def examine(self, chunk: Chunk) -> pa.Table:
+        """What `apply` would return, as far as that can be said without a draw: the same rows and columns."""
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters, known once all chunks have passed; raises if the promise is not kept."""
 
@@ -80,7 +85,7 @@ class Job:
     columns : Columns
     source : Source
         One for the whole job; each series spawns its own.
-    duplicates : {"error", "min", "max", "keep"}
+    duplicates : {"error", "min", "max", "mean", "keep"}
     reading : Reading
     memory : str, optional
         What sorting may use before it spills to disk, such as "500MB"; by default a quarter of the machine's, at most
@@ -102,6 +107,8 @@ class Job:
         Inside a Parquet or Feather file; zstd by default.
     formulas : {"keep", "quote"}
         What is done to texts in a text file that a spreadsheet would run: "quote" writes an apostrophe before each.
+    dry_run : bool
+        Only say what the release would promise and cost.
     prepare, commit : callable
         Called before the release is charged, and when it is sure to come but not yet in place.
     """
@@ -121,6 +128,7 @@ class Job:
     text: str = ""
     compression: str | None = None
     formulas: str = "keep"
+    dry_run: bool = False
     prepare: Callable[[], None] = lambda: None
     commit: Callable[[], None] = lambda: None
 
@@ -140,10 +148,10 @@ class Release:
     Attributes
     ----------
     table : frame or None
-        Of the kind that was given; None where files were written.
+        Of the kind that was given; None where files were written, and in a dry run.
     certificate : Certificate
     outputs : Outputs or None
-        Where the files are.
+        Where the files are; None where there are none.
     plan : tuple of (str, str)
         How the input was understood (for the curator).
     charge : Charge or None
@@ -187,6 +195,13 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno is None
 
 
+class Elsewhere(Protocol):
+    """A table that is where no file is, and runs a job there: a frame on a cluster."""
+
+    def run_job(self, job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...]) -> Release:
+        """As `run`."""
+
+
 def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] = ()) -> Release:
     """Release a table or a file.
 
@@ -197,6 +212,31 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
     RefusedError
         The exact guarantee is not what was asked for: nothing is left behind.
     """
+    if hasattr(job.table, "run_job"):
+        there: Elsewhere = job.table
+        return there.run_job(job, make_verb, extra)
+    if job.dry_run:
+        from reticent.tables.previewing import preview
+
+        return preview(job, make_verb, extra)
+    _check_quarantine(job)
+    with quarantine(job.reading.quarantine, job.overwrite) as aside:
+
+        def commit() -> None:
+            aside.commit()
+            job.commit()
+
+        return _run(replace(job, commit=commit), lambda records: make_verb(aside.write(records)), extra)
+
+
+def _check_quarantine(job: Job) -> None:
+    path = job.reading.quarantine
+    others = [Path(each) for each in (job.table, job.output) if isinstance(each, str | Path)]
+    if path is not None and any(path.absolute() == other.absolute() for other in others):
+        raise ArgumentError("quarantine: it is the input or the output, which would be lost; name another file")
+
+
+def _run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...]) -> Release:
     job = replace(job, text=job.account.identified(job.text, job.table))
     known = job.account.answered(job.text)
     before = job.account.earlier(job.table)
@@ -214,7 +254,7 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
             job.prepare()
             charge = job.account.settle(_work(job, verb, coverage, before), None)
             job.commit()
-            return Release(from_arrow(table, job.table), certificate, None, records.plan, charge)
+            return Release(from_arrow(table, job.table), certificate, None, _plan(verb, facts), charge)
     if known is not None:
         return _again(job, job.output, known)
     if paths_meet(job.table, job.output):
@@ -242,9 +282,25 @@ def _again(job: Job, output: Path, known: Charge) -> Release:
 
 
 def _issue(job: Job, verb: Verb, facts: dict[str, Any]) -> Certificate:
-    parameters = {**verb.parameters(), "duplicates": job.duplicates}
+    parameters = {"duplicates": job.duplicates, **verb.parameters(), **declared(job.reading)}
     certificate = Certificate.issue(verb.action, parameters, facts, job.source.seeded)
     return certificate if job.sign is None else certificate.signed(job.sign)
+
+
+def declared(reading: Reading) -> dict[str, Any]:
+    """What a certificate says of the reading: rules for rows that could not be read, and what stands for a state."""
+    said: dict[str, Any] = {}
+    if reading.quarantine is not None:
+        said["unread"] = "set aside"
+    if reading.null_id != "error":
+        said["null_id"] = reading.null_id
+    if reading.states:
+        said["states"] = [[state, list(values)] for state, values in reading.states.items()]
+    return said
+
+
+def _plan(verb: Verb, facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return with_released(verb.records.plan, facts, verb.records.rows, "aggregate" in verb.parameters())
 
 
 def _work(job: Job, verb: Verb, coverage: Coverage, before: Event | None) -> Work:
@@ -285,14 +341,14 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     (folder / outputs.certificate.name).write_text(certificate.to_json(), encoding="utf-8")
     (folder / outputs.report.name).write_text(public_report(certificate), encoding="utf-8")
     if job.private_report:
-        page = private_report(certificate, pairs, records.plan)
+        page = private_report(certificate, pairs, _plan(verb, facts))
         (folder / outputs.private_report.name).write_text(page, encoding="utf-8")
     seal(folder)
     job.prepare()
     charge = job.account.settle(_work(job, verb, coverage, before), parts(outputs, folder))
     if charge is not None and charge.answered:
         certificate = Certificate.read(folder / outputs.certificate.name)
-    return Release(None, certificate, outputs, records.plan, charge, formulas)
+    return Release(None, certificate, outputs, _plan(verb, facts), charge, formulas)
 
 
 def _pass(

@@ -100,9 +100,14 @@ def make_finder(records: Records, private: Private, grid: Grid, duplicates: str 
     import duckdb
 
     bounds = tuple(_bounds(records, interval) for interval in private.intervals)
-    _check_inside(records, private, bounds)
+    if not records.part:
+        _check_inside(records, private, bounds)
     flags = []
-    if duplicates in ("min", "max"):  # a step is private if any of its records is, and only one of them will stay
+    if duplicates in (
+        "min",
+        "max",
+        "mean",
+    ):  # a step is private if any of its records is, and only one of them will stay
         flags += [f"({_ticks(records)} BETWEEN {first} AND {last})" for first, last in bounds]
     if private.where is None and private.column is None and not flags:
         return Finder(bounds, None)
@@ -124,7 +129,7 @@ def make_finder(records: Records, private: Private, grid: Grid, duplicates: str 
             "private: the predicate fails on some records (a cast, or a number out of range); write it so that it is "
             "true or false for each"
         ) from None
-    if not bounds and not any_private:
+    if not (bounds or any_private or records.part):
         raise InputError("private: no record is private; is the predicate or the column right?")
     return Finder(bounds, FLAG)
 

@@ -39,6 +39,9 @@ class QuantizeVerb:
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
+        return self._coarsened(chunk)
+
+    def _coarsened(self, chunk: Chunk) -> pa.Table:
         import pyarrow as pa
 
         table = chunk.table.select(chunk.columns.all)
@@ -46,6 +49,10 @@ class QuantizeVerb:
             released = quantize_column(table[name], part.quantizer, name)
             table = table.set_column(table.schema.get_field_index(name), pa.field(name, released.type), released)
         return table if chunk.moments is None else _in_order_of_release(table, chunk)
+
+    def examine(self, chunk: Chunk) -> pa.Table:
+        """As `apply`: nothing is drawn."""
+        return self._coarsened(chunk)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters."""

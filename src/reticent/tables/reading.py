@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from reticent.errors import ArgumentError, EmptyInputError, InputError
 from reticent.tables.delimited import Cut, Reading, open_csv, with_one_line_end, written_as
 from reticent.tables.formats import Format, check_whole, format_of_file
-from reticent.tables.parts import NUMBERS, TEMPORAL, WHOLE_TYPES, Part, read_column, zone_of
+from reticent.tables.parts import NUMBERS, TEMPORAL, WHOLE_TYPES, Part, read_column, rows_line, zone_of
 from reticent.tables.sifting import LINE, RECORD, number_rows, reasons_of, set_aside
 from reticent.tables.sources import Several, joined, open_several
 from reticent.tables.sql import quoted, text
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _UNREAD = ("decimal256", "duration", "halffloat")  # DuckDB would read them as something else, or not at all
-_OWN = "reticent "  # what begins so is a column of our own
 _VALUES = (*NUMBERS, *TEMPORAL, "VARCHAR", "BOOLEAN", "TIME")
 
 
@@ -51,9 +50,6 @@ class Columns:
     def __post_init__(self) -> None:
         if not self.value:
             raise ArgumentError("value: name at least one column to release")
-        own = [name for name in self.all if name.casefold().startswith(_OWN)]
-        if own:
-            raise ArgumentError(f"columns: {', '.join(own)} is a name that is used inside; rename that column")
         twice = {name for name, times in Counter(self.all).items() if times > 1}
         if twice:
             raise ArgumentError(f"columns: {', '.join(sorted(twice))} is named for two parts; give each column one")
@@ -76,6 +72,10 @@ class Records:
         Rows of the input; those without an identifier that were left out; those that were set aside.
     zone : str, optional
         Whose calendar the days of the data follow; UTC, or the clock they are written in, where it is None.
+    anonymous : bool
+        Whether some rows have no identifier, and are a series of their own.
+    part : bool
+        Whether others hold the rest of the data, in a worker: then what all must show is checked elsewhere.
     plan : tuple of (str, str)
         How the input was understood: counts, formats and declared things only.
     """
@@ -93,6 +93,8 @@ class Records:
     dropped: int = 0
     aside: int = 0
     zone: str | None = None
+    anonymous: bool = False
+    part: bool = False
 
     @property
     def time_is_whole(self) -> bool:
@@ -105,13 +107,13 @@ class DoesNotFitError(InputError):
 
 
 @contextmanager
-def connect(memory: str | None, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A private in-memory DuckDB that spills into `scratch` and loads nothing from outside."""
+def connect(memory: str | None, scratch: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A private in-memory DuckDB that spills into `scratch` and loads nothing from outside; without one it spills nowhere."""
     import duckdb
 
     con = duckdb.connect()
     try:
-        con.execute(f"SET temp_directory = {text(str(scratch))}")
+        con.execute(f"SET temp_directory = {text('' if scratch is None else str(scratch))}")
         con.execute(
             "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false"
         )
@@ -249,8 +251,8 @@ def _typed(
         keep.append(f"NOT {anonymous}")
         dropped = int(con.sql(f"SELECT count(*) FILTER ({anonymous}) FROM raw").fetchall()[0][0])
     if reading.quarantine is not None:
-        faults = [(f"no time in column {columns.time}", missing[columns.time])]
-        faults += [fault for part in parts.values() for fault in part.faults]
+        faults = [fault for part in parts.values() for fault in part.faults]
+        faults.append((f"no time in column {columns.time}", missing[columns.time]))
         faults = [(reason, f"({condition}) AND {' AND '.join(keep)}") for reason, condition in faults]
         keep += [f"NOT coalesce({condition}, false)" for _, condition in faults]
         set_aside(con, faults)
@@ -282,7 +284,7 @@ def _typed(
             plan.append(("no identifier", f"{rows - present:,} rows of a series of their own ({name})"))
     if dropped is not None:
         plan.append(("no identifier", f"{dropped:,} rows dropped"))
-    plan.append(("rows read", f"{read:,}"))
+    plan.append(rows_line(read, rows, dropped or 0, out))
     left = [name for name in given if name not in columns.all]
     if left:
         plan.append(
@@ -294,7 +296,20 @@ def _typed(
     whole_seconds = _whole_seconds(con, columns, types)
     zone = zone_of(columns.time, types[columns.time], reading, schema)
     return Records(
-        con, "records", columns, format, types, rows, whole_seconds, schema, tuple(plan), read, dropped or 0, out, zone
+        con,
+        "records",
+        columns,
+        format,
+        types,
+        rows,
+        whole_seconds,
+        schema,
+        tuple(plan),
+        read,
+        dropped or 0,
+        out,
+        zone,
+        rows != min(counted[1:]),
     )
 
 

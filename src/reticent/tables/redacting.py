@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.claims import redaction_from_dict
 from reticent.errors import RefusedError
 from reticent.markov import MarkovChain
 from reticent.randomness import Source
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Secrets = tuple[tuple[int, int], ...]
 Mechanism = RedactionPolicy | SequentialRedaction
 Design = Callable[[MarkovChain, int, Secrets, tuple[int, ...], int | None], Mechanism]
+Guarded = tuple[Any, int, Gridded, Any, slice]  # identifier, design, grid, codes, rows of a series with secrets
 Geometry = tuple[int, int, Secrets, tuple[int, ...], int | None]
 
 
@@ -87,13 +89,22 @@ class RedactVerb:
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
-        import pyarrow as pa
+        chunk, guarded = self._designed(chunk)
+        withheld = np.zeros(chunk.table.num_rows, dtype=bool)
+        if guarded:
+            self._draw(guarded, source, withheld)
+        return _marked(chunk, withheld)
 
+    def examine(self, chunk: Chunk) -> pa.Table:
+        """The release before anything is withheld, each of its series designed."""
+        chunk, _ = self._designed(chunk)
+        return _marked(chunk, np.zeros(chunk.table.num_rows, dtype=bool))
+
+    def _designed(self, chunk: Chunk) -> tuple[Chunk, list[Guarded]]:
         (column,) = chunk.columns.value
         chunk = states_of(chunk, self.grid, self.duplicates, self.model.quantizer)
         flags = np.asarray(chunk.table[self.finder.flag], dtype=bool) if self.finder.flag else None
-        withheld = np.zeros(chunk.table.num_rows, dtype=bool)
-        guarded: list[tuple[Any, int, Gridded, Any, slice]] = []
+        guarded: list[Guarded] = []
         for i, (series, codes) in enumerate(series_on_grid(chunk, self.grid, column, self.model.chain.states)):
             part = slice(int(chunk.offsets[i]), int(chunk.offsets[i + 1]))
             secrets = self.finder.secrets(series, None if flags is None else flags[part])
@@ -102,12 +113,7 @@ class RedactVerb:
                 index = self._design(chunk.ids[i], series, codes, tuple(secrets))
                 guarded.append((chunk.ids[i], index, series, codes, part))
             self._note(index)
-        if guarded:
-            self._draw(guarded, source, withheld)
-        table = chunk.table.select(chunk.columns.all)
-        at = table.schema.get_field_index(column)
-        table = table.set_column(at, table.schema.field(at), withhold(table[column].combine_chunks(), withheld))
-        return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), pa.array(withheld))
+        return chunk, guarded
 
     def _design(self, name: Any, series: Gridded, codes: NDArray[np.int64], secrets: Secrets) -> int:
         absent = np.empty(0, dtype=np.int64)
@@ -148,7 +154,7 @@ class RedactVerb:
         return runs(withheld)
 
     def _draw(
-        self, guarded: Sequence[tuple[Any, int, Gridded, Any, slice]], source: Source, withheld: NDArray[np.bool_]
+        self, guarded: Sequence[Guarded], source: Source, withheld: NDArray[np.bool_]
     ) -> None:
         lengths = np.array([series.n for _, _, series, _, _ in guarded])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -174,6 +180,19 @@ class RedactVerb:
         else:
             self._series.append((index, 1))
 
+    @property
+    def designs(self) -> list[list[Any]]:
+        """The geometry of each mechanism, as plain values."""
+        return [[n, phase, list(map(list, secrets)), list(absent), reach] for n, phase, secrets, absent, reach in self._designs]
+
+    def adopt(self, designs: Sequence[tuple[Any, dict[str, Any]]]) -> None:
+        """Take mechanisms that were designed elsewhere, by their geometry, and design none of these again."""
+        chains = [self.model.chain.to_dict()]
+        for (n, phase, secrets, absent, reach), mechanism in designs:
+            geometry = (n, phase, tuple((a, b) for a, b in secrets), tuple(absent), reach)
+            self._designs[geometry] = len(self._mechanisms)
+            self._mechanisms.append(redaction_from_dict(mechanism, chains))
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters: chains, and each design once."""
         return {
@@ -190,6 +209,17 @@ class RedactVerb:
             "mechanisms": [without_chains(mechanism.to_dict()) for mechanism in self._mechanisms],
             "series": [list(each) for each in self._series],
         }
+
+
+def _marked(chunk: Chunk, withheld: NDArray[np.bool_]) -> pa.Table:
+    """The columns of the release, null where withheld, and beside them which were."""
+    import pyarrow as pa
+
+    (column,) = chunk.columns.value
+    table = chunk.table.select(chunk.columns.all)
+    at = table.schema.get_field_index(column)
+    table = table.set_column(at, table.schema.field(at), withhold(table[column].combine_chunks(), withheld))
+    return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), pa.array(withheld))
 
 
 def _places(start: int, series: Gridded) -> slice | NDArray[np.int64]:

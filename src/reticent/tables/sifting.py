@@ -154,7 +154,7 @@ class Quarantine:
         """Lay the file ready, for its owner's eyes only."""
         if self._path is None:
             return records
-        found = records.con.sql(f"FROM {ASIDE} ORDER BY line")
+        found = records.con.execute(f"FROM {ASIDE} ORDER BY line")
         try:
             self._part.unlink(missing_ok=True)
             descriptor = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

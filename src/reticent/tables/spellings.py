@@ -79,7 +79,7 @@ def checked(pairs: list[tuple[Any, tuple[Any, ...]]]) -> dict[Any, tuple[Any, ..
     """
     if len({state for state, _ in pairs}) != len(pairs):
         raise ArgumentError("states: a state is named twice; give all its values together")
-    if len({type(state) for state, _ in pairs}) != 1 or type(pairs[0][0]) not in _KINDS:
+    if len({type(state) for state, _ in pairs}) > 1 or any(type(state) not in _KINDS for state, _ in pairs):
         raise ArgumentError("states: must be all words, all whole numbers, all numbers, or all true and false")
     keys = [key_of(value) for _, values in pairs for value in values]
     if len(set(keys)) != len(keys):

@@ -59,9 +59,14 @@ class SwitchVerb:
             )
         return table
 
+    def examine(self, chunk: Chunk) -> pa.Table:
+        """The columns of the release, before anything moves."""
+        return chunk.table.select(self.columns.all)
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters."""
-        return {"asked": self.asked, "mechanism": self.switch.to_dict(), "cuts": self.cuts}
+        zone = {} if self.cuts is None or self.records.zone is None else {"zone": self.records.zone}
+        return {"asked": self.asked, "mechanism": self.switch.to_dict(), "cuts": self.cuts, **zone}
 
 
 def shuffled(chunk: Chunk, source: Source) -> Chunk:
@@ -90,7 +95,7 @@ def shuffled(chunk: Chunk, source: Source) -> Chunk:
 
 
 def cut(records: Records, cuts: str | None) -> Records:
-    """The records with each series in pieces, one a calendar day, week, month, quarter or year.
+    """The records with each series in pieces, one a calendar day, week, month, quarter or year of the data's zone.
 
     Raises
     ------
@@ -101,9 +106,12 @@ def cut(records: Records, cuts: str | None) -> Records:
         return records
     if cuts not in CUTS or records.time_is_whole:
         raise ArgumentError(f"cuts: must be one of {', '.join(CUTS)}, and times must be dates")
-    piece = f"date_trunc({text(cuts)}, {quoted(records.columns.time)})"
+    clock = quoted(records.columns.time) + ("" if records.zone is None else f" AT TIME ZONE {text(records.zone)}")
+    piece = f"date_trunc({text(cuts)}, {clock})"
     records.con.execute(f"CREATE OR REPLACE VIEW {records.view} AS SELECT *, {piece} AS {quoted(PIECE)} FROM typed")
-    return replace(records, columns=replace(records.columns, id=(*records.columns.id, PIECE)))
+    of = "" if records.zone is None else f", of {records.zone}"
+    pieces = replace(records.columns, id=(*records.columns.id, PIECE))
+    return replace(records, columns=pieces, plan=(*records.plan, ("cuts", f"one piece a {cuts}{of}")))
 
 
 def choose_switch(

@@ -24,12 +24,14 @@ from reticent.redaction import (
 from reticent.tables.aggregating import AggregateVerb, grouped, period_of
 from reticent.tables.charging import Margin
 from reticent.tables.continuing import switch_on
-from reticent.tables.fitting import cells_of, grid_of, model_of, with_cells
+from reticent.tables.duplicates import one_record_each
+from reticent.tables.fitting import cells_of, grid_of, model_of, with_cells, with_spellings
 from reticent.tables.grid import Grid
-from reticent.tables.jobs import Names, Options, columns_of, job_of, names_of, remembered
+from reticent.tables.jobs import Names, Options, check_names, columns_of, job_of, names_of, remembered
 from reticent.tables.models import Model, check_states, fit_released, limit
 from reticent.tables.own_range import own_range_verb
 from reticent.tables.pipeline import Release, run
+from reticent.tables.planning import surveyed
 from reticent.tables.private import Private, make_finder
 from reticent.tables.quantizing import QuantizeVerb
 from reticent.tables.reading import Columns, Records
@@ -94,7 +96,12 @@ def switch(
         return switch_on(job, Path(continue_from), chosen, asked, finish)
     if finish:
         raise ArgumentError("finish: there is no stream to finish; name its state with --continue")
-    return run(job, lambda records: SwitchVerb(cut(records, cuts), chosen, asked, job.columns, cuts))
+
+    def make(records: Records) -> SwitchVerb:
+        pieces = cut(surveyed(records, job), cuts)
+        return SwitchVerb(pieces, chosen, asked, job.columns, cuts)
+
+    return run(job, make)
 
 
 def quantize(
@@ -148,7 +155,7 @@ def quantize(
     job = job_of(table, options, "quantize", low=low, high=high, outputs=budget, symbols=symbols)
     ranges = ranges_of(low, high, job.columns)
     mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
-    return run(job, lambda records: QuantizeVerb(records, mechanism, {"outputs": budget}))
+    return run(job, lambda records: QuantizeVerb(surveyed(records, job), mechanism, {"outputs": budget}))
 
 
 def aggregate(
@@ -211,7 +218,10 @@ def aggregate(
     columns = columns_of(options)
     if len(columns.value) != 1 or columns.keep:
         raise ArgumentError("value: an aggregate has one value column, and keeps no other")
+    if not columns.id:
+        raise ArgumentError("id: name the column of the individuals; an aggregate protects each of them")
     groups = names_of(over)
+    check_names(groups)
     if set(groups) & {*columns.id, columns.time, *columns.value}:
         raise ArgumentError("over: must be other columns than those of individuals, time and value")
     parsed = PublicationRule() if rule is None else PublicationRule.parse(rule)
@@ -240,8 +250,10 @@ def aggregate(
     job = job_of(table, options, "aggregate", mechanism=mechanism.to_dict(), every=every, **asked)
 
     def make(records: Records) -> AggregateVerb:
-        records = replace(limit(records, since, until), columns=columns)
+        both = limit(records, since, until)
+        records = replace(one_record_each(both, job.duplicates), columns=columns)
         period = grid_of(records, every)
+        records = surveyed(records, job, every, period)
         window = period if per is None else Grid.parse(per, records.time_is_whole)
         if window.step % period.step:
             raise ArgumentError(f"per: must be a multiple of the sampling period, {period}")
@@ -250,7 +262,9 @@ def aggregate(
         whole = period_of(records, window, since, until)
         inner = grouped(records, groups, window, None if roster is None else Path(roster), at_least, complete, whole)
         released = Columns(columns.time, columns.value, groups)
-        return AggregateVerb(inner, released, mechanism, {"outputs": mechanism.outputs}, window, readings)
+        return AggregateVerb(
+            inner, released, mechanism, {"outputs": mechanism.outputs}, window, readings, job.duplicates
+        )
 
     both = replace(columns, id=(*groups, *columns.id))  # a group is named like an individual: 007 is not 7
     return run(replace(job, duplicates="keep", columns=both), make)
@@ -321,6 +335,7 @@ def redact(
     if margin is not None and margin < 1:
         raise ArgumentError("margin: must be a positive number of steps")
     known = None if released else model_of(model)
+    options, states = with_spellings(options, known, states)
     cells = cells_of(edges, symbols, states)
     if known is not None:
         known = with_cells(known, cells)
@@ -342,7 +357,9 @@ def redact(
     design = designer(mechanism, epsilon)
 
     def make(records: Records) -> RedactVerb:
-        grid = grid_of(records, every or (known.every if known else None))
+        stated_period = every or (known.every if known else None)
+        grid = grid_of(records, stated_period)
+        records = surveyed(records, job, stated_period, grid)
         if known and known.every and every and grid != grid_of(records, known.every):
             raise ArgumentError(f"every: the model was fitted on steps of {known.every} and knows no others")
         finder = make_finder(records, stated, grid, job.duplicates)

@@ -43,11 +43,31 @@ def test_peeked_words_are_not_used_up() -> None:
 def test_batch_equals_spawn(counts: list[int]) -> None:
     source = seeded_source(7)
     ids = [("meter", i) for i in range(len(counts))]
-    words, offsets = source.batch([source.tag(each) for each in ids], np.array(counts))
+    words, offsets = source.batch(source.tags(ids), np.array(counts))
     for i, (each, count) in enumerate(zip(ids, counts, strict=True)):
         own = words[offsets[i] : offsets[i + 1]]
         assert own.size >= count
         assert np.array_equal(own, source.spawn(each).words(own.size))
+
+
+@given(
+    st.lists(st.one_of(st.text(max_size=70), st.integers(), st.none(), st.tuples(st.text(), st.integers())), max_size=9)
+)
+def test_tags_are_the_cbc_mac_of_length_and_id(ids: list[object]) -> None:
+    key = bytes(range(32))
+    source = Source(key, seeded=True).spawn("parent")
+    cipher = Cipher(algorithms.AES(hashlib.blake2b(key, digest_size=32, person=b"reticent-tag").digest()), modes.ECB())
+    parent, tags = Source(key, seeded=True).tag("parent"), source.tags(ids)
+    assert tags.shape == (len(ids), 12)
+    for each, tag in zip(ids, tags, strict=True):
+        encoded = encode_id(each)
+        message = parent + len(encoded).to_bytes(4, "big") + encoded + bytes(-len(encoded) % 16)
+        state = bytes(16)
+        for at in range(0, len(message), 16):
+            mixed = bytes(a ^ b for a, b in zip(state, message[at : at + 16], strict=True))
+            state = cipher.encryptor().update(mixed)
+        assert tag.tobytes() == state[:12] == source.tag(each)
+        assert np.array_equal(source.tagged(tag.tobytes()).words(3), source.spawn(each).words(3))
 
 
 def test_series_are_independent_and_seeds_reproducible() -> None:

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import InputError
+from reticent.randomness import EncodedIds
 from reticent.tables import arranging
 from reticent.tables._kernels import order_in_time
-from reticent.tables.chunks import _sorted, chunks
+from reticent.tables.chunks import Chunk, _sorted, chunks
 from reticent.tables.delimited import Reading
 from reticent.tables.reading import Columns, Records, connect, open_records
 
@@ -122,6 +123,23 @@ def test_nothing_is_to_be_seen_below_a_null(tmp_path: Path) -> None:
         (chunk,) = chunks(records)
     assert chunk.table["kwh"].to_pylist() == [None, 5]
     assert np.frombuffer(chunk.table["kwh"].chunk(0).buffers()[1], np.int64)[:2].tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("kind", [pa.int16(), pa.uint64(), pa.string(), pa.large_string(), pa.bool_(), pa.date32()])
+def test_identifiers_are_encoded_as_plain_values_are(kind: Any) -> None:
+    words = pa.array([3, 1, 1, 0, 100]) if kind != pa.bool_() else pa.array([True, False, False, True, True])
+    names = (
+        pa.array([f"mé{i}" for i in words.to_pylist()], kind)
+        if "string" in str(kind)
+        else (words.cast(pa.int32()).cast(kind) if kind == pa.date32() else words.cast(kind))
+    )
+    for table in (pa.table({"id": names}), pa.table({"id": names.slice(1)})):
+        size = table.num_rows
+        offsets = np.array([0, 1, size - 1, size])
+        chunk = Chunk(table, offsets, Columns("ts", ("kwh",), ("id",)))
+        found, wanted = chunk.encoded_ids, EncodedIds.of(chunk.ids)
+        assert np.array_equal(found.offsets, wanted.offsets)
+        assert np.array_equal(found.data, wanted.data)
 
 
 @settings(deadline=None, max_examples=60)

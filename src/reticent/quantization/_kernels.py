@@ -10,7 +10,7 @@ import numpy as np
 MISSING = -1
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def encode_guess(
     x: Any, thresholds: Any, low: float, scale: float, start: Any, below: int, above: int, codes: Any
 ) -> int:
@@ -43,7 +43,7 @@ def encode_guess(
     return outside
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def encode_search(x: Any, thresholds: Any, levels: int, below: int, above: int, codes: Any) -> int:
     """Codes of values in any cells, by binary search; unreachable thresholds may have been left off."""
     size = thresholds.size
@@ -70,7 +70,7 @@ def encode_search(x: Any, thresholds: Any, levels: int, below: int, above: int, 
     return outside
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def largest_sums(contributions: Any, offsets: Any, largest: int) -> Any:
     """Per group, the sum of its `largest` largest contributions (0: of all of them), exact in int64."""
     groups = offsets.size - 1
@@ -95,14 +95,14 @@ def largest_sums(contributions: Any, offsets: Any, largest: int) -> Any:
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def group_sums(units: Any, groups: Any, out: Any) -> None:
     """Exact sums by group, added to `out`."""
     for i in range(units.size):
         out[groups[i]] += units[i]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def group_extremes(units: Any, groups: Any, sign: int, out: Any) -> None:
     """Largest of sign × units by group, kept in `out`."""
     for i in range(units.size):

@@ -17,13 +17,13 @@ UNIT = 2.0**-53
 SMALLEST = 1e-150  # below it an entry is no longer told from zero, and the walk answers "infinite"
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def rounding(size: int, distance: int) -> float:
     """Bound on the rounding error of a log-ratio after `distance` steps (all terms are positive, so it is relative)."""
     return 2.0 * (size + 8) * distance * UNIT
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
     """``out = rows @ step`` for the live rows."""
     size = step.shape[0]
@@ -36,7 +36,7 @@ def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
                 out[x, v] = total
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def identity(live: Bools) -> Floats:
     """One row for each live value: nothing has happened yet."""
     rows = np.zeros((live.size, live.size))
@@ -46,7 +46,7 @@ def identity(live: Bools) -> Floats:
     return rows
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def largest(matrix: Floats) -> float:
     """The largest entry (a loop compiles much faster than an expression)."""
     most = -np.inf
@@ -56,7 +56,7 @@ def largest(matrix: Floats) -> float:
     return most
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def row_sum(rows: Floats, x: int) -> float:
     """Sum of one row."""
     total = 0.0
@@ -65,7 +65,7 @@ def row_sum(rows: Floats, x: int) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def put(matrix: Floats, into: Floats) -> None:
     """Copy a matrix, entry by entry."""
     for x in range(matrix.shape[0]):
@@ -73,7 +73,7 @@ def put(matrix: Floats, into: Floats) -> None:
             into[x, y] = matrix[x, y]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def same_rows(rows: Floats, live: Bools) -> bool:
     """Whether all live rows are equal, bit by bit."""
     first = -1
@@ -88,7 +88,7 @@ def same_rows(rows: Floats, live: Bools) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
     """Raise ``best[x, x']`` to ``logs[x] - logs[x'] + slack``; 0/0 is skipped, something/0 is infinite."""
     size = best.shape[0]
@@ -99,7 +99,7 @@ def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
                     best[x, y] = max(best[x, y], logs[x] - logs[y] + slack)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, count: int, live: Bools) -> Floats:
     """Largest log-likelihood ratio of what is seen on one side of a secret.
 
@@ -176,7 +176,7 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
     return best
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def unbounded(live: Bools) -> Floats:
     """Infinite between any two live values: the answer where floating point has lost the true one."""
     size = live.size
@@ -188,7 +188,7 @@ def unbounded(live: Bools) -> Floats:
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def influences(
     steps: Floats, origin: int, start: int, direction: int, count: int, live: Bools, enough: float
 ) -> Floats:
@@ -232,7 +232,7 @@ def influences(
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def pointwise(steps: Floats, origin: int, start: int, direction: int, count: int, live: Bools) -> Floats:
     """Influence of a secret's end on each value at each distance 1 … count, shape (count + 1, s).
 
@@ -261,7 +261,7 @@ def pointwise(steps: Floats, origin: int, start: int, direction: int, count: int
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def combine(left: Floats, right: Floats, ends: Ints) -> float:
     """Largest ``left[a, a'] + right[b, b']`` over two pairs of possible end values (a, b) and (a', b')."""
     worst = 0.0
@@ -271,7 +271,7 @@ def combine(left: Floats, right: Floats, ends: Ints) -> float:
     return worst
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def reach(steps: Floats, origin: int, first: int, last: int) -> Bools:
     """Which values of record `last` can follow which values of record `first`: (s, s) bool."""
     size = steps.shape[1]
@@ -292,7 +292,7 @@ def reach(steps: Floats, origin: int, first: int, last: int) -> Bools:
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def draw(
     codes: Ints,
     starts: Ints,
@@ -330,7 +330,7 @@ def draw(
                 w += 1
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def faults(codes: Ints, starts: Ints, certain: Bools, steps: Floats, laws: Floats, origin: int, found: Ints) -> None:
     """Count, for each series, undeclared gaps, strangers and impossible records: ``found`` (series, 3).
 
@@ -358,7 +358,7 @@ def faults(codes: Ints, starts: Ints, certain: Bools, steps: Floats, laws: Float
             now = now + 1 if now + 1 < period else 0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints:
     """For each left distance, the least right distance that keeps a secret's leakage at most `epsilon`.
 
@@ -388,7 +388,7 @@ def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints
     return out
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def largest_release(
     steps: Floats,
     origin: int,

@@ -100,7 +100,7 @@ def redact_batch(
     for mechanism, members in zip(mechanisms, groups, strict=True):
         count = mechanism.word_count
         if count:
-            tags = [source.tag(ids[i]) for i in members]
+            tags = source.tags([ids[i] for i in members.tolist()])
             words, first = source.batch(tags, np.full(members.size, count, dtype=np.int64))
         else:
             words, first = np.empty(0, dtype=np.uint64), np.zeros(members.size + 1, dtype=np.int64)

@@ -40,14 +40,14 @@ def shift_up(typing_context: Any, array: Any, start: Any, count: Any) -> Any:
     return types.void(array, types.int64, types.int64), code
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def reset(order: Indices, start: int, end: int) -> None:
     """The identity on ``order[start:end]``."""
     for t in range(start, end):
         order[t] = t
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def mallows_series(
     order: Indices,
     t: int,
@@ -115,7 +115,7 @@ def mallows_series(
     return t, w
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def mallows_batch(
     order: Indices,
     offsets: Indices,
@@ -141,7 +141,7 @@ def mallows_batch(
             reset(order, start, end)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def quotient(u: np.uint64, divisor: np.uint64, inverse: float) -> Any:
     """u // divisor for quotients below 2^50, by floating point and a correction: dividing words is slow.
 
@@ -154,7 +154,7 @@ def quotient(u: np.uint64, divisor: np.uint64, inverse: float) -> Any:
     return guess + np.int64(u - below >= divisor)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def ran_series(
     order: Indices,
     t: int,
@@ -193,7 +193,7 @@ def ran_series(
     return t, w
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def ran_batch(
     order: Indices,
     offsets: Indices,
@@ -219,7 +219,7 @@ def ran_batch(
             reset(order, start, end)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def sta_series(
     order: Indices,
     t: int,
@@ -252,7 +252,7 @@ def sta_series(
     return t, w
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def sta_batch(
     order: Indices,
     offsets: Indices,

@@ -1,4 +1,4 @@
-"""Many series at once, with no Python loop over records and none over series but for their tags."""
+"""Many series at once, with no Python loop over records or series."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.errors import ArgumentError
-from reticent.randomness import Source
+from reticent.randomness import EncodedIds, Source
 from reticent.switching.mechanism import Order, Switch
 
 _WORDS_AT_ONCE = 1 << 19
 
 
-def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any]) -> Order:
+def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any] | EncodedIds) -> Order:
     """Draw a permutation within each of many series.
 
     Parameters
@@ -26,7 +26,7 @@ def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequen
         Series i is records ``offsets[i]`` … ``offsets[i + 1] - 1`` of the flat batch; begins with 0, never falls.
     source : Source
         The source of the job.
-    ids : sequence, length series
+    ids : sequence or EncodedIds, length series
         The identifier of each series.
 
     Returns
@@ -49,19 +49,19 @@ def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequen
     if len(ids) != bounds.size - 1:
         raise ArgumentError("ids: must be one identifier for each series that the offsets delimit")
     sampler = switch.sampler()
-    order = np.arange(bounds[-1], dtype=np.int64)
+    order, tags = np.arange(bounds[-1], dtype=np.int64), source.tags(ids)
     lengths = np.diff(bounds)
     needed = sampler.words_needed(lengths)
     for series in np.flatnonzero(needed > _WORDS_AT_ONCE).tolist():
         order[bounds[series] : bounds[series + 1]] = bounds[series] + switch.order(
-            int(lengths[series]), source.spawn(ids[series])
+            int(lengths[series]), source.tagged(tags[series].tobytes())
         )
     waiting = np.flatnonzero((needed <= _WORDS_AT_ONCE) & (lengths > 0))
     while waiting.size:
         again = []
         share = np.cumsum(needed[waiting]) // _WORDS_AT_ONCE
         for chosen in np.split(waiting, np.flatnonzero(np.diff(share)) + 1):
-            words, word_offsets = source.batch([source.tag(ids[i]) for i in chosen.tolist()], needed[chosen])
+            words, word_offsets = source.batch(tags[chosen], needed[chosen])
             words.flags.writeable = False
             done = np.zeros(chosen.size, dtype=np.bool_)
             sampler.draw_many(order, bounds, chosen, words, word_offsets, done)

@@ -51,7 +51,7 @@ class SwitchVerb:
         import pyarrow as pa
 
         chunk = shuffled(chunk, source)
-        order = pa.array(switch_batch(self.switch, chunk.offsets, source, chunk.ids))
+        order = pa.array(switch_batch(self.switch, chunk.offsets, source, chunk.encoded_ids))
         table = chunk.table.select(self.columns.all)
         for name in chunk.columns.value:
             table = table.set_column(

@@ -18,7 +18,7 @@ _RESOLVED = 2.0**52
 _NEVER, _STAY, _JOIN, _UP, _CLOSE, _FIXED = -1, 0, 1, 2, 3, 4
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def fill_ratios(ratios: Floats, theta: float, phi2: float, closure: float, inside: int, tolerance: float) -> int:
     """Backward pass: ``ratios[R, c] = h_R(c)/h_R(c-1)`` with R instants to go, 0 where c > R.
 
@@ -49,7 +49,7 @@ def fill_ratios(ratios: Floats, theta: float, phi2: float, closure: float, insid
     return -1
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _rare_case(weights: Floats, words: Words, w: int, w_end: int, cases: Indices) -> tuple[int, int]:
     """The case, where some are so rare that a word does not resolve them: rarest first, on a uniform number in [0, 1)
     of as many words as it takes to have 52 significant bits. No case of positive weight is lost.
@@ -77,7 +77,7 @@ def _rare_case(weights: Floats, words: Words, w: int, w_end: int, cases: Indices
     return cases[4], w
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, weights: Floats, marks: Words) -> bool:
     """Weights of the five cases with c chains open, and where each ends among the words; False if some is too rare.
 
@@ -112,7 +112,7 @@ def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, 
     return common
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def mark_far(row: Floats, inside: int, theta: float, phi2: float, marks: Words, common: NDArray[np.bool_]) -> None:
     """`weigh_cases` far from the end, for every number of chains that the table serves."""
     weights = np.empty(5)
@@ -120,13 +120,13 @@ def mark_far(row: Floats, inside: int, theta: float, phi2: float, marks: Words, 
         common[c] = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks[c])
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def _kept(low: np.uint64, count: np.uint64) -> bool:
     """Whether a half word that was multiplied by `count` is kept, so that each outcome is equally likely (Lemire)."""
     return bool(low >= count or low >= (_LOW + np.uint64(1)) % count)
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def footrule_series(
     order: Indices,
     t: int,
@@ -237,7 +237,7 @@ def footrule_series(
     return t, w
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def footrule_batch(
     order: Indices,
     offsets: Indices,
@@ -272,7 +272,7 @@ def footrule_batch(
                 order[place] = place
 
 
-@nb.njit(cache=True)
+@nb.njit(cache=True, nogil=True)
 def footrule_displacement(row: Floats, law: Floats, theta: float, phi2: float, tail: float) -> Floats:
     """Pr(a value is released d steps late), d = 0, 1, …, until less than `tail` is still waiting.
 

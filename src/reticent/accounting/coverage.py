@@ -177,6 +177,15 @@ class CoverageBuilder:
         ends = ticks[offsets[:-1]], ticks[offsets[1:] - 1]
         self._rows.append(np.stack([*ends, np.diff(offsets), time_codes(self._key, ticks, offsets)], axis=1))
 
+    def parts(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """What was gathered so far, shapes (m,) and (m, 4), for `join` elsewhere."""
+        return np.concatenate(self._codes), np.concatenate(self._rows)
+
+    def join(self, codes: NDArray[np.uint64], rows: NDArray[np.int64]) -> None:
+        """Take in what another builder under the same key has gathered."""
+        self._codes.append(codes)
+        self._rows.append(rows)
+
     def finish(self, designs: NDArray[np.int64] | None = None, *, joined: bool = False) -> Coverage:
         """The coverage.
 

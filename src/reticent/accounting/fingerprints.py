@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from reticent.randomness import encode_id
 
 _KEY_BYTES = 32
 
+_borrowed: contextvars.ContextVar[bytes | None] = contextvars.ContextVar("borrowed", default=None)
+
 
 def home() -> Path:
     """The folder of the curator's own files: ``$RETICENT_HOME``, else ``$XDG_DATA_HOME/reticent``, else in the home."""
@@ -28,6 +31,16 @@ def home() -> Path:
     return (Path(data) if data else Path.home() / ".local" / "share") / "reticent"
 
 
+@contextlib.contextmanager
+def borrowed_key(key: bytes) -> Iterator[None]:
+    """Use the curator's key where the curator's folder is not: in a worker, for the time of its task."""
+    token = _borrowed.set(key)
+    try:
+        yield
+    finally:
+        _borrowed.reset(token)
+
+
 def fingerprint_key() -> bytes:
     """The key of fingerprints; made on first use, readable by its owner alone.
 
@@ -36,6 +49,8 @@ def fingerprint_key() -> bytes:
     ReticentError
         A folder that cannot be written, or a key file that is damaged.
     """
+    if (borrowed := _borrowed.get()) is not None:
+        return borrowed
     path = home() / "fingerprint.key"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

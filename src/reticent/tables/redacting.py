@@ -183,7 +183,10 @@ class RedactVerb:
     @property
     def designs(self) -> list[list[Any]]:
         """The geometry of each mechanism, as plain values."""
-        return [[n, phase, list(map(list, secrets)), list(absent), reach] for n, phase, secrets, absent, reach in self._designs]
+        return [
+            [n, phase, [list(secret) for secret in secrets], list(absent), reach]
+            for n, phase, secrets, absent, reach in self._designs
+        ]
 
     def adopt(self, designs: Sequence[tuple[Any, dict[str, Any]]]) -> None:
         """Take mechanisms that were designed elsewhere, by their geometry, and design none of these again."""
@@ -192,6 +195,7 @@ class RedactVerb:
             geometry = (n, phase, tuple((a, b) for a, b in secrets), tuple(absent), reach)
             self._designs[geometry] = len(self._mechanisms)
             self._mechanisms.append(redaction_from_dict(mechanism, chains))
+            self._touched.append(self._may_be_withheld(self._mechanisms[-1], np.array(absent, dtype=np.int64)))
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters: chains, and each design once."""

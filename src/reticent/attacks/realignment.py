@@ -68,15 +68,32 @@ def realign(released: ArrayLike, law: Displacement, side: ArrayLike | None = Non
     )
 
 
-def _realign_piece(values: Floats, law: Displacement, side: Floats | None) -> Floats:
+def most_likely_slots(values: Floats, moved: Floats, level: Floats, noise: float) -> Order:
+    """Where each value of the release goes, shape (n,): the order of maximum likelihood, by linear assignment.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        NaN where missing.
+    moved : array, shape (n, n)
+        ``[t, s]``: Pr(the value of instant s is released at t).
+    level : array, shape (n,)
+        What the value of each instant is near to.
+    noise : float
+        Variance of the values about it, normal.
+    """
     from scipy.optimize import linear_sum_assignment
 
+    misfit = np.nan_to_num((values[:, None] - level[None, :]) ** 2 / (2 * noise))
+    return np.asarray(linear_sum_assignment(misfit - np.log(np.maximum(moved, _RARE)))[1])
+
+
+def _realign_piece(values: Floats, law: Displacement, side: Floats | None) -> Floats:
     n = values.size
     known = ~np.isnan(values)
     if known.sum() < 2:
         return values
-    moved = _moves(law, n)  # [t, s]: probability that the value of instant s is released at t
-    effort = -np.log(np.maximum(moved, _RARE))
+    moved = moves(law, n)
     weights = moved * known[:, None]
     filled = np.where(known, values, 0.0)
     level = _divided(filled @ weights, weights.sum(axis=0), float(values[known].mean()))
@@ -87,16 +104,15 @@ def _realign_piece(values: Floats, law: Displacement, side: Floats | None) -> Fl
     noise = float(np.nanmean((values - level) ** 2)) if side is None else spread - float(np.var(level))
     for width in _WIDTHS:
         noise = max(noise, 1e-6 * spread, 1e-300)
-        misfit = np.where(known[:, None], (filled[:, None] - level[None, :]) ** 2 / (2 * noise), 0.0)
-        slots = linear_sum_assignment(effort + misfit)[1]
         guess = np.empty_like(values)
-        guess[slots] = values
+        guess[most_likely_slots(values, moved, level, noise)] = values
         level = _smoothed(guess, width) if side is None else _fitted(guess, side)
         noise = float(np.nanmean((guess - level) ** 2))
     return guess
 
 
-def _moves(law: Displacement, n: int) -> Floats:
+def moves(law: Displacement, n: int) -> Floats:
+    """Pr(the value of instant s is released at t), shape (n, n), by [t, s]."""
     found = np.zeros(2 * n + 1)
     near = np.abs(law.offsets) <= n
     found[law.offsets[near] + n] = law.probabilities[near]

@@ -22,21 +22,13 @@ def render(
 
     Every text is escaped but the SVG, which vl-convert has escaped.
     """
-    import jinja2
-
     family: Any = FAMILIES[certificate.action]
     if "aggregate" in certificate.parameters:
         family = aggregation
     elif "range" in certificate.parameters:
         family = own_range
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("reticent.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html.j2").render(
+    return fill(
+        "report.html.j2",
         certificate=certificate,
         account=family.account(certificate),
         released=released(certificate),
@@ -45,4 +37,18 @@ def render(
         comparisons=comparisons or (),
         plan=plan,
     )
+
+
+def fill(template: str, **parts: Any) -> str:
+    """A page from its template."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("reticent.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template(template).render(**parts)
     return page.encode("utf-8", "replace").decode()  # a lone surrogate in a name must not stop the release

@@ -135,6 +135,20 @@ class Adversary:
         best = scores.reshape(len(left), -1).argmax(axis=1)
         return np.asarray(paths.reshape(-1, paths.shape[2])[best])
 
+    def record_guesses(self, outputs: Ints) -> Ints:
+        """The most probable value of each record of the secret, one by one, shape (m, records)."""
+        return np.asarray(self.posterior(outputs).argmax(axis=2))
+
+    @property
+    def priors(self) -> Floats:
+        """Law of each record of the secret, shape (records, s)."""
+        return np.stack([self.chain.law(t) for t in range(self.secret[0], self.secret[1] + 1)])
+
+    @property
+    def prior_record_guesses(self) -> Ints:
+        """The most probable value of each record before anything is seen, shape (records,)."""
+        return np.asarray(self.priors.argmax(axis=1))
+
     @property
     def prior_guess(self) -> tuple[Ints, float]:
         """The most probable realisation before anything is seen, shape (records,), and its probability."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from reticent.attacks.frame import AttackResult, Estimate, Rate
-from reticent.attacks.reconstruction.adversary import Adversary, Ints, Mechanism, TwiceShown
+from reticent.attacks.reconstruction.adversary import Adversary, Floats, Ints, Mechanism, TwiceShown, success_bound
 from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
 from reticent.randomness import Source, secure_source
@@ -23,10 +23,12 @@ SMOOTHING = 0.5  # added to every count of an estimated chain, so that nothing i
 _RECORDS_AT_ONCE = 1 << 21
 
 GAIN = "largest ln(posterior odds / prior odds), nats"
+RECORDS = "share of hidden records guessed right"
 DRAWN = "series drawn from the chain"
 SUCCESS = "share of secrets guessed right"
 
 _NO_BOUND = "a sequential redaction that is drawn twice has none, and a ledger refuses the second draw."
+_NAMED = {"true": "knows the chain", "estimated": "estimates the chain"}
 _KNOWS = {
     "true": "the mechanism, its parameters, and the chain that the series follow: the strongest adversary of the model",
     "estimated": "the mechanism and its parameters; the chain it has to estimate",
@@ -113,7 +115,7 @@ def reconstruct(
     runs: int = 10_000,
     source: Source | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[AttackResult, AttackResult]:
+) -> tuple[AttackResult, ...]:
     """Attack releases of series drawn from the mechanism's own chain.
 
     Parameters
@@ -134,9 +136,10 @@ def reconstruct(
 
     Returns
     -------
-    (success, gain) : AttackResult, AttackResult
-        The share of secrets (intervals: as a whole) that the most probable realisation gets right; and the largest gain
-        of odds, which with the true chain ε bounds for every single output.
+    tuple of AttackResult
+        The share of secrets (intervals: as a whole) that the most probable realisation gets right; where there are
+        intervals, also the share of their records; and the largest gain of odds, which with the true chain ε bounds for
+        every single output.
 
     Raises
     ------
@@ -165,7 +168,7 @@ def reconstruct(
 
 def reconstruct_cases(
     cases: Sequence[Case], epsilon: float, chain: Knowledge = "true", where: str = "this release"
-) -> tuple[AttackResult, AttackResult]:
+) -> tuple[AttackResult, ...]:
     """Attack every secret of releases that were made; see `reconstruct`.
 
     Parameters
@@ -199,6 +202,13 @@ class _Tally:
     gain: float = 0.0
     control_gain: float = 0.0
     allowed: float = 0.0
+    records_allowed: float = 0.0
+    records: list[Ints] = field(default_factory=list)  # of each secret: right, by the control, by guessing, in all
+
+    @property
+    def longest(self) -> int:
+        """Records of the longest secret."""
+        return max((int(counts[0, 3]) for counts in self.records), default=0)
 
     def add(self, case: Case, secret: Secret, believed: MarkovChain, epsilon: float) -> None:
         """Attack one secret of a case, and its control."""
@@ -220,7 +230,13 @@ class _Tally:
         self.prior_right += _count_right(adversary.prior_guess[0], hidden)
         self.gain = max(self.gain, float(gains.max()))
         self.control_gain = max(self.control_gain, float(against.log_odds_gain(bare).max()))
-        self.allowed += len(hidden) * Adversary(mechanism, secret, mechanism.chain).success_bound(epsilon)
+        knowing = Adversary(mechanism, secret, mechanism.chain)
+        self.allowed += len(hidden) * knowing.success_bound(epsilon)
+        for law in knowing.priors:
+            self.records_allowed += len(hidden) * success_bound(epsilon, law)
+        counts = [adversary.record_guesses(shown), against.record_guesses(bare), adversary.prior_record_guesses]
+        right = [(guess == hidden).sum(axis=1) for guess in counts]
+        self.records.append(np.stack([*right, np.full(len(hidden), hidden.shape[1])], axis=1))
 
 
 def _count_right(guess: Ints, truth: Ints) -> int:
@@ -229,7 +245,7 @@ def _count_right(guess: Ints, truth: Ints) -> int:
 
 def _results(
     cases: Sequence[Case], epsilon: float, chain: Knowledge, where: str, only: Secret | None
-) -> tuple[AttackResult, AttackResult]:
+) -> tuple[AttackResult, ...]:
     estimate = estimate_chain(cases) if chain == "estimated" else None
     tally = _Tally()
     for case in cases:
@@ -239,7 +255,7 @@ def _results(
     if not tally.trials:
         raise ArgumentError("original: every secret is missing there, so no guess can be checked")
     promised, exact = math.isfinite(epsilon), chain == "true"
-    settings = {"adversary": f"{chain} chain", "on": where, "epsilon": epsilon}
+    settings = {"adversary": _NAMED[chain], "on": where, "epsilon": epsilon}
     success = AttackResult(
         "reconstruction",
         SUCCESS,
@@ -275,4 +291,24 @@ def _results(
         knows=_KNOWS[chain],
         settings=settings,
     )
-    return success, odds
+    return (success, _record_result(tally, success), odds) if tally.longest > 1 else (success, odds)
+
+
+def _record_result(tally: _Tally, success: AttackResult) -> AttackResult:
+    """Of joint secrets also the records one by one: the guarantee holds for each of them, whose odds are averages."""
+    counts = np.concatenate(tally.records).astype(np.float64)
+    total = counts[:, 3]
+
+    def share(right: Floats) -> Estimate:
+        if len(total) < 2:
+            return Estimate.exact(float(right.sum() / total.sum()), 1)
+        return Estimate.bootstrapped([right, total], lambda right, total, axis: right.sum(axis) / total.sum(axis))
+
+    return replace(
+        success,
+        measure=RECORDS,
+        protected=share(counts[:, 0]),
+        control=share(counts[:, 1]),
+        baseline=share(counts[:, 2]),
+        bound=None if success.bound is None else tally.records_allowed / float(total.sum()),
+    )

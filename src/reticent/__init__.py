@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reticent._version import __version__
 
 if TYPE_CHECKING:
-    from reticent import datasets, information, tables
+    from reticent import attacks, datasets, information, tables
     from reticent.accounting import Budget, Event, Ledger, compose, pipeline
     from reticent.certificates import Certificate
     from reticent.guarantees import NoiselessGuarantee, PufferfishGuarantee, TemporalGuarantee
@@ -80,7 +80,7 @@ _ROOMS = {
     ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-_PACKAGES = ("datasets", "information", "tables")
+_PACKAGES = ("attacks", "datasets", "information", "tables")
 
 __all__ = [
     "AggregateQuantization",
@@ -102,6 +102,7 @@ __all__ = [
     "StaSwitch",
     "TemporalGuarantee",
     "__version__",
+    "attacks",
     "compose",
     "data_independent_bound",
     "datasets",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.attacks.frame import AttackResult
-from reticent.attacks.pairs import columns_of, numbers_of
+from reticent.attacks.pairs import as_released, columns_of, numbers_of
 from reticent.errors import ArgumentError
 from reticent.quantization import AggregateQuantization
 from reticent.tables.chunks import chunks
@@ -70,8 +70,9 @@ def _profiles(reader: Reader) -> Floats:
     table = reader.original
     source = Path(table) if isinstance(table, str | Path) else to_arrow(table)
     found: list[tuple[NDArray[np.int64], Floats]] = []
+    how = as_released(reader.reading or Reading(), reader.parameters)
     with tempfile.TemporaryDirectory(prefix=".reticent-") as scratch, connect(None, Path(scratch)) as con:
-        for chunk in chunks(open_records(con, source, columns, reader.reading or Reading()), duplicates="error"):
+        for chunk in chunks(open_records(con, source, columns, how), duplicates="error"):
             places = window.ticks(chunk.table[columns.time]) // window.step
             values = numbers_of(chunk.table[columns.value[0]])
             if values is None:

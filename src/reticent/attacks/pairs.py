@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import InputError
+from reticent.errors import ArgumentError, InputError
 from reticent.quantization import Quantizer
 from reticent.tables.checking import released_chunks
 from reticent.tables.chunks import Chunk, chunks
@@ -103,6 +103,7 @@ def _original(
 
     parameters = certificate.parameters
     rule = duplicates or parameters.get("duplicates", "error")
+    reading = as_released(reading, parameters)
     source = Path(table) if isinstance(table, str | Path) else to_arrow(table)
     with tempfile.TemporaryDirectory(prefix=".reticent-") as scratch, connect(None, Path(scratch)) as con:
         try:
@@ -111,6 +112,21 @@ def _original(
                 yield chunk if certificate.action != "redact" else _on_states(chunk, parameters, rule)
         except duckdb.Error as error:  # whose words may hold a line of the data
             raise sentence(error, source) from None
+
+
+def as_released(reading: Reading, parameters: Mapping[str, Any]) -> Reading:
+    """With what the certificate says of the reading: what stands for a state, and rows without an identifier.
+
+    Raises
+    ------
+    ArgumentError
+        A quarantine: an attack sets no rows aside.
+    """
+    if reading.quarantine is not None:
+        raise ArgumentError("quarantine: an attack sets no rows aside; give the original without them")
+    states = {state: tuple(values) for state, values in parameters.get("states", ())}
+    null_id = parameters.get("null_id", reading.null_id)
+    return replace(reading, states=reading.states or states, null_id=null_id)
 
 
 def _on_states(chunk: Chunk, parameters: Any, duplicates: str) -> Chunk:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -13,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent.cli import options as opt
+from reticent.cli.terminal import one_line, say, say_json
 from reticent.errors import ArgumentError
 
 if TYPE_CHECKING:
     from reticent.attacks.running import AttackReport, Progress
 
 
+@opt.reads
 def attack(
     original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file that the release was made from.")],
     released: Annotated[Path, typer.Argument(metavar="RELEASED", help="The released file.")],
@@ -45,13 +46,7 @@ def attack(
     seed: Annotated[int | None, typer.Option("--seed", help="The same seed, the same numbers.")] = None,
     overwrite: opt.OVERWRITE = False,
     as_json: opt.JSON = False,
-    delimiter: opt.DELIMITER = None,
-    decimal: opt.DECIMAL = None,
-    encoding: opt.ENCODING = "utf-8",
-    time_format: opt.TIME_FORMAT = None,
-    time_zone: opt.TIME_ZONE = None,
-    null: opt.NULL = None,
-    row_names: opt.ROW_NAMES = False,
+    reading: Any = None,
 ) -> None:
     """Attack a release with the data it was made from: what an adversary gains, beside a control and the bound.
 
@@ -71,18 +66,18 @@ def attack(
             side=side,
             id=tuple(id or ()),
             runs=runs,
-            reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+            reading=reading,
             source=source(seed),
             progress=progress,
         )
     write_private(page, attacks_page(report))
     if as_json:
         body = {"report": str(page), "results": report.rows(), "notes": list(report.notes)}
-        typer.echo(json.dumps(_strict(body), ensure_ascii=False, indent=2, allow_nan=False))
+        say_json(_strict(body))
         return
     tell(report)
-    typer.echo(f"{'report:':13}{page}")
-    typer.echo("PRIVATE: this was computed from original values; it must not leave the house", err=True)
+    say(f"{'report:':13}{page}")
+    say("PRIVATE: this was computed from original values; it must not leave the house", err=True)
 
 
 def check_output(path: Path, overwrite: bool, inputs: tuple[Path | None, ...]) -> None:
@@ -143,16 +138,13 @@ def tell(report: AttackReport) -> None:
     for place, name in enumerate(HEAD):
         table.add_column(name, justify="left" if place in (0, 5) else "right", overflow="fold")
     for (name, measure), results in grouped(report.results).items():
-        table.add_row(Text(f"{name}: {measure}", style="bold", overflow="fold"))
+        table.add_row(Text(one_line(f"{name}: {measure}"), style="bold", overflow="fold"))
         for row in map(cells, results):
             style = "bold red" if row[-1] == ABOVE else ""
-            table.add_row(Text(f"  {row[0]}"), *(Text(cell, style=style) for cell in row[1:]))
+            table.add_row(Text(one_line(f"  {row[0]}")), *(Text(cell, style=style) for cell in row[1:]))
     console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=150)
     console.print(table)
-    typer.echo()
-    typer.echo(outcome(report.results))
-    for note in report.notes:
-        typer.echo(note)
+    say("\n".join(["", outcome(report.results), *report.notes]))
 
 
 def _strict(value: Any) -> Any:

@@ -6,8 +6,9 @@ The same function writes a certificate and verifies it, so a claim cannot be sta
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 from reticent.errors import ArgumentError
@@ -161,7 +162,8 @@ def _quantize_by_own_range(parameters: Mapping[str, Any], released: Mapping[str,
 def _aggregate(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:
     mechanism = AggregateQuantization.from_dict(parameters["aggregate"])
     readings, longest = parameters["readings"], released["longest"]
-    plans = [mechanism.plan(roster) for roster in rosters(parameters, readings)]
+    sizes = {people for people, count in parameters["groups"] if count > 0}
+    plans = [mechanism.plan(Roster(people, people * readings, readings)) for people in sorted(sizes)]
     guarantee = mechanism.guarantee
     counted = max(plan.outputs for plan in plans)
     cells = {(plan.quantizer.levels, float(plan.quantizer.narrowest), float(plan.quantizer.widest)) for plan in plans}
@@ -186,9 +188,10 @@ def withheld(mechanism: AggregateQuantization) -> str:
     )
 
 
-def rosters(parameters: Mapping[str, Any], readings: int) -> list[Roster]:
-    """The roster of each group of a certificate."""
-    return [Roster(people, people * readings, readings) for people, count in parameters["groups"] for _ in range(count)]
+def rosters(parameters: Mapping[str, Any], readings: int) -> Iterator[Roster]:
+    """The roster of each group of a certificate, one after the other: whoever wrote it may have put any number there."""
+    for people, count in parameters["groups"]:
+        yield from repeat(Roster(people, people * readings, readings), count)
 
 
 def _redact(parameters: Mapping[str, Any], released: Mapping[str, Any]) -> Body:

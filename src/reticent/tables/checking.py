@@ -187,7 +187,7 @@ class _Aggregated:
 
     def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
         self.mechanism = AggregateQuantization.from_dict(parameters["aggregate"])
-        self.rosters = iter(rosters(parameters, parameters["readings"]))
+        self.rosters = rosters(parameters, parameters["readings"])
         (self.column,) = values
 
     def __call__(self, chunk: Chunk) -> None:
@@ -212,7 +212,7 @@ class _Redacted:
 
     def __init__(self, parameters: Mapping[str, Any], values: tuple[str, ...]) -> None:
         self.mechanisms = [redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"]]
-        self.which = iter([index for index, count in parameters["series"] for _ in range(count)])
+        self.which = (index for index, count in parameters["series"] for _ in range(count))
         self.grid = Grid(parameters["every"]["step"], parameters["every"]["unit"] == "1")
         self.model = parameters["model"]
         self.chain = MarkovChain.from_dict(parameters["chains"][0])

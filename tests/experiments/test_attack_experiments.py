@@ -147,6 +147,19 @@ def _written(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def test_two_more_houses_and_a_month_that_is_not_there(tmp_path: Path) -> None:
+    file = shared("data", HOUSES, "REFIT_House2_2014-03.gzip")
+    rows = disaggregation.other_houses({HOUSES: file}, bits=(1,)).rows
+    assert {(row["house"], row["protected_trials"]) for row in rows} == {
+        ("UK-DALE house 2", 31),
+        ("IDEAL house 65", 30),
+    }
+    shower = next(row for row in rows if row["appliance"] == "Shower")
+    assert shower["protected_low"] > 0.8  # at one bit
+    with pytest.raises(InputError, match=r"UKDALE_House2_2013-06.gzip is not beside"):
+        disaggregation.other_houses({HOUSES: _months(tmp_path)})
+
+
 def test_the_command_from_months_to_files(tmp_path: Path) -> None:
     _months(tmp_path / "data")
     arguments = ["experiment", "noiseless-fig4", "--data", str(tmp_path / "data"), "-o", str(tmp_path)]

@@ -4,43 +4,86 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from reticent.attacks import AttackResult
 from reticent.attacks.disaggregation import BITS, disaggregation
-from reticent.experiments.frame import Outcome, Progress, markdown, spread
+from reticent.experiments.frame import Outcome, Progress, markdown, part, spread
 from reticent.experiments.loads import sub_metered
 from reticent.reports.drawing import PALETTE, data
 
-LOW, HIGH = 0, 6000  # watts: where the meter of the house ends
-MONTHS = 4  # to test on: those after the training month
+LOW = 0  # watts
+
+
+@dataclass(frozen=True)
+class Home:
+    """A house: the file of the training month, how many months after it to test on, and the public range.
+
+    Attributes
+    ----------
+    title, file : str
+    months : int
+        Those of them count whose files are there.
+    high : int
+        Watts; a round number just above the readings (REFIT's end at 6,000).
+    """
+
+    title: str
+    file: str
+    months: int
+    high: int
+
+
+REFIT = Home("REFIT house 2", "REFIT_House2_2014-03.gzip", 4, 6000)
+OTHERS = (
+    Home("UK-DALE house 2", "UKDALE_House2_2013-06.gzip", 1, 6000),
+    Home("IDEAL house 65", "IDEAL_House65_2018-02.gzip", 2, 15_000),
+)
 SHORT = {"combinatorial optimisation": "combinations", "cell by cell": "cell by cell"}
 COLOURS = {"combinatorial optimisation": PALETTE[0], "cell by cell": PALETTE[1]}
+Lines: TypeAlias = dict[tuple[str, str, str], list[AttackResult]]  # by house, appliance and adversary
 _TABLED = (0, 1, 2, 3, 4, 5, 6, 8, 10)
 
 
 def appliances(files: Mapping[str, Path], bits: tuple[int, ...] = BITS, progress: Progress | None = None) -> Outcome:
-    """Trained on one month, tested on the four after it.
+    """One house, trained on one month, tested on the four after it.
 
     Parameters
     ----------
     files : mapping
-        File of each data set: of the training month, the others beside it.
+        A file of each data set; the others are beside it.
     bits : tuple of int
         Budgets.
     progress : callable, optional
         Told the budgets done, and how many there are.
     """
-    file = next(iter(files.values()))
-    training, testing = sub_metered([file]), sub_metered(following(file, MONTHS))
-    results = disaggregation(training, testing, LOW, HIGH, bits, progress)
-    setting = (
-        f"Trained on {training.mains.size:,} minutes, tested on {testing.mains.size:,} minutes of "
-        f"{results[0].protected.estimate().trials} days; appliances: {', '.join(training.names)}. Public range "
-        f"[{LOW:,}, {HIGH:,}] W. f-score with a 95 % bootstrap interval over days."
-    )
-    return Outcome([each.row() for each in results], _chart(results), _findings(results, setting), _table(results))
+    return _outcome((REFIT,), next(iter(files.values())).parent, bits, progress)
+
+
+def other_houses(files: Mapping[str, Path], bits: tuple[int, ...] = BITS, progress: Progress | None = None) -> Outcome:
+    """Two more houses; parameters as for `appliances`."""
+    return _outcome(OTHERS, next(iter(files.values())).parent, bits, progress)
+
+
+def _outcome(homes: Sequence[Home], folder: Path, bits: tuple[int, ...], progress: Progress | None) -> Outcome:
+    lines: Lines = {}
+    settings = []
+    for place, home in enumerate(homes):
+        file = folder / home.file
+        training, testing = sub_metered([file]), sub_metered(following(file, home.months))
+        results = disaggregation(training, testing, LOW, home.high, bits, part(progress, place, len(homes)))
+        for each in results:
+            name = each.name.removeprefix("disaggregation, ")
+            lines.setdefault((home.title, each.settings["appliance"], name), []).append(each)
+        days = results[0].protected.estimate().trials
+        settings.append(
+            f"{home.title}: trained on {training.mains.size:,} minutes, tested on {testing.mains.size:,} minutes of "
+            f"{days} days; public range [{LOW:,}, {home.high:,}] W; appliances: {', '.join(training.names)}."
+        )
+    rows = [{"house": house, **each.row()} for (house, _, _), line in lines.items() for each in line]
+    return Outcome(rows, _chart(lines), _findings(lines, settings), _table(lines))
 
 
 def following(file: Path, months: int) -> list[Path]:
@@ -57,25 +100,17 @@ def following(file: Path, months: int) -> list[Path]:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _series(results: Sequence[AttackResult]) -> dict[tuple[str, str], list[AttackResult]]:
-    """By adversary and appliance, in the order of the budgets."""
-    found: dict[tuple[str, str], list[AttackResult]] = {}
-    for each in results:
-        found.setdefault((each.name.removeprefix("disaggregation, "), each.settings["appliance"]), []).append(each)
-    return found
-
-
-def _findings(results: Sequence[AttackResult], setting: str) -> str:
+def _findings(lines: Lines, settings: Sequence[str]) -> str:
     claim = (
-        "The paper says that the f-score gets rapidly bad as ε decreases. Unprotected, and the budgets (bits) from "
-        "which on at least half of that is kept:"
+        "The paper says that the f-score gets rapidly bad as ε decreases. Unprotected, with a 95 % bootstrap interval "
+        "over days, and the budgets (bits) from which on at least half of that is kept:"
     )
-    sentences = [setting, claim]
-    for (adversary, appliance), line in _series(results).items():
+    sentences = [*settings, claim]
+    for (house, appliance, adversary), line in lines.items():
         control, guess = line[0].control.estimate(), line[0].baseline.estimate()
         kept = _least(line)
         sentences.append(
-            f"{appliance}, {adversary}: {_interval(line, None)}; "
+            f"{house}, {appliance}, {adversary}: {_interval(line, None)}; "
             f"{'no ε' if kept is None else f'ε ≥ {kept}'}. "
             f"Called on at all times: {guess.value:.2f}"
             f"{'.' if control.low > guess.high else ', which the attack does not clearly beat even unprotected.'}"
@@ -106,20 +141,19 @@ def _interval(line: Sequence[AttackResult], budget: int | None) -> str:
     return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
-def _table(results: Sequence[AttackResult]) -> str:
-    lines = _series(results)
+def _table(lines: Lines) -> str:
     budgets = [each.settings["bits"] for each in next(iter(lines.values())) if each.settings["bits"] in _TABLED]
-    header = ["adversary, appliance", *(f"ε = {budget}" for budget in budgets), "unprotected", "always on"]
+    header = ["house, appliance, adversary", *(f"ε = {budget}" for budget in budgets), "unprotected", "always on"]
     return markdown(
         header,
         [
             [
-                f"{adversary}, {appliance}",
+                ", ".join(names),
                 *(_interval(line, budget) for budget in budgets),
                 _interval(line, None),
                 f"{line[0].baseline.estimate().value:.2f}",
             ]
-            for (adversary, appliance), line in lines.items()
+            for names, line in lines.items()
         ],
     )
 
@@ -127,14 +161,14 @@ def _table(results: Sequence[AttackResult]) -> str:
 # --- the figure ------------------------------------------------------------------------------------------------------
 
 
-def _chart(results: Sequence[AttackResult]) -> Any:
+def _chart(lines: Lines) -> Any:
     import altair as alt
 
-    lines = _series(results)
-    names = list(dict.fromkeys(appliance for _, appliance in lines))
+    top = max(each.protected.estimate().high for line in lines.values() for each in line)
+    pairs = list(dict.fromkeys(names[:2] for names in lines))
     panels = [
-        _panel({adversary: lines[adversary, name] for adversary in COLOURS}, name, place % 2 == 0)
-        for place, name in enumerate(names)
+        _panel({name: lines[*pair, name] for name in COLOURS}, ", ".join(pair), top, place % 2 == 0)
+        for place, pair in enumerate(pairs)
     ]
     strips = [alt.hconcat(*panels[k : k + 2], spacing=84) for k in range(0, len(panels), 2)]
     caption = alt.Title(
@@ -148,7 +182,7 @@ def _chart(results: Sequence[AttackResult]) -> Any:
     return alt.vconcat(*strips, spacing=24).properties(title=caption)
 
 
-def _panel(lines: Mapping[str, Sequence[AttackResult]], title: str, first: bool) -> Any:
+def _panel(lines: Mapping[str, Sequence[AttackResult]], title: str, top: float, first: bool) -> Any:
     import altair as alt
 
     rows = [
@@ -159,11 +193,11 @@ def _panel(lines: Mapping[str, Sequence[AttackResult]], title: str, first: bool)
     ends = [{"adversary": name, **line[-1].row()} for name, line in lines.items()]
     labels = [{"label": SHORT[end["adversary"]], "adversary": end["adversary"], "bits": end["bits"]} for end in ends]
     labels.append({"label": "always on", "adversary": "always on", "bits": ends[0]["bits"]})
-    heights = spread([*(end["protected"] for end in ends), ends[0]["baseline"]], 0.04)
+    heights = spread([*(end["protected"] for end in ends), ends[0]["baseline"]], 0.08 * top)
     named = [{**label, "height": height} for label, height in zip(labels, heights, strict=True)]
     colours = alt.Scale(domain=[*COLOURS, "always on"], range=[*COLOURS.values(), PALETTE[7]])
     colour = alt.Color("adversary:N", scale=colours, legend=None)
-    scale = alt.Scale(domain=[0, 0.55], nice=False)
+    scale = alt.Scale(domain=[0, 1.05 * top], nice=False)
     x = alt.X("bits:Q", title="ε (bits a reading)", axis=alt.Axis(tickCount=6, format="d", grid=False))
     y = alt.Y("protected:Q", title="f-score" if first else None, scale=scale, axis=alt.Axis(tickCount=5))
     layers = (

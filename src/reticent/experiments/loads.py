@@ -58,12 +58,14 @@ def sub_metered(files: list[Path]) -> House:
     Raises
     ------
     InputError
-        If a file has other columns, or other appliances than the first.
+        If a file is not there, or has other columns or other appliances than the first.
     """
     header: list[str] | None = None
     times: list[str] = []
     watts: list[list[float]] = []
     for file in files:
+        if not file.is_file():
+            raise InputError(f"data: {file.name} is not beside the other files; put it there")
         with gzip.open(file, "rt", encoding="utf-8-sig", newline="") as lines:
             rows = csv.reader(lines)
             found = next(rows)

@@ -36,6 +36,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ("nilm-appliances",),
     ),
     Experiment(
+        "noiseless-fig4-houses",
+        "Which appliances are on, in two other houses",
+        "disaggregation:other_houses",
+        ("nilm-appliances",),
+    ),
+    Experiment(
         "noiseless-fig6",
         "Share of trips with a unique start and end against ε",
         "unique_trips:unique_trips",

@@ -34,7 +34,7 @@ SOURCES = {
     "nilm-appliances": Source(
         "REFIT_House2_2014-03.gzip",
         "the repository adrienpetralia/DeviceScope on GitHub (Data/), from the REFIT Electrical Load Measurements; the "
-        "files of 2014-04 to 2014-07 belong beside it",
+        "files of 2014-04 to 2014-07, and for other houses those of UK-DALE and IDEAL, belong beside it",
     ),
     "fitbit-hourly-steps": Source(
         "hourlySteps_merged.csv", "Zenodo record 53894, also on Kaggle as FitBit Fitness Tracker Data"

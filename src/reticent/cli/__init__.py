@@ -43,8 +43,8 @@ def options(
 
 app.command("demo")(demo.demo)
 app.command("redact")(release.redact)
-app.command("switch")(release.switch)
-app.command("quantize")(release.quantize)
+app.command("switch", epilog=follow.ALSO.format("switch"))(release.switch)
+app.command("quantize", epilog=follow.ALSO.format("quantize"))(release.quantize)
 app.command("switch --follow", hidden=True)(follow.switch)
 app.command("quantize --follow", hidden=True)(follow.quantize)
 app.command("advise")(advise.advise)

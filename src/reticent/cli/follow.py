@@ -51,6 +51,8 @@ AFTER = Annotated[
 SEEN = Annotated[int | None, typer.Option("--seen", help="Of a pipe: the seq up to which its reader has the records.")]
 COMMIT = Annotated[float, typer.Option("--commit", help="Seconds between checkpoints; records wait for the next one.")]
 
+ALSO = "Of a stream, record by record: reticent {0} --follow (see reticent {0} --follow -h)."
+
 _FLAG = "--follow"
 
 

@@ -17,6 +17,7 @@ import pyarrow.parquet
 import reticent as rt
 from reticent import tables
 from reticent.certificates import Certificate
+from reticent.tables import Reading
 
 START = dt.datetime(2024, 1, 1)
 
@@ -67,3 +68,22 @@ def by_series(ids: Sequence[Any], values: Sequence[Any]) -> dict[Any, list[str]]
     for name, value in zip(ids, values, strict=True):
         found[name].append(repr(value))
     return {name: sorted(members) for name, members in found.items()}
+
+
+def stamps(path: Path) -> list[str]:
+    """The first column of a text file, which is that of the times."""
+    return [row[0] for row in rows(path)[1:]]
+
+
+def plan_of(release: tables.Release) -> dict[str, str]:
+    """The plan, its lines by name."""
+    return dict(release.plan)
+
+
+def tried(
+    source: Any, *, reading: Reading | None = None, time: str = "ts", value: str = "kwh", **options: Any
+) -> tables.Release:
+    """A dry run of a switch."""
+    return tables.switch(
+        source, time=time, value=value, window=2, epsilon=1.0, reading=reading, dry_run=True, ledger=False, **options
+    )

@@ -124,7 +124,7 @@ def released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -
     import tempfile
 
     with tempfile.TemporaryDirectory() as scratch, connect(None, Path(scratch)) as con:
-        reading = Reading(released.get("delimiter"), nulls=("",), kinds=released.get("kinds", {}))
+        reading = Reading(released.get("delimiter"), nulls=("",), kinds=released.get("kinds", {}), null_id="group")
         records = open_records(con, _content(path, columns, released), columns, reading)
         if released.get("formulas") == "quote":
             records = unguarded(records)

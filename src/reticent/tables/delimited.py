@@ -27,7 +27,7 @@ ROW_NAME = "(row name)"
 NULL_IDS = ("error", "drop", "group")
 
 _READ_BY_DUCKDB = {"utf-8": "utf-8", "ascii": "utf-8", "utf-16": "utf-16", "iso8859-1": "latin-1"}
-_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16-be"}
 _LIKE_DATA = r"\s*([+-]?\d+([.,]\d+)*|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*)\s*"
 
 
@@ -200,14 +200,18 @@ def _encoding(path: Path, format: Format, stated: str | None) -> str:
     """The name of the encoding that was stated, or that of the byte-order mark."""
     if stated is not None:
         try:
-            return codecs.lookup(stated).name
+            name = codecs.lookup(stated).name
         except LookupError:
             raise ArgumentError(f"encoding: {stated} is not known; try utf-8, latin-1 or cp1252") from None
+        if name != "utf-16":  # which a mark tells more of
+            return name
     try:
         with open_bytes(path, format.compression) as stream:
             head = stream.read(3)
     except OSError:
         raise InputError(f"input: {path.name} is damaged ({format.compression} data end too early)") from None
+    if stated is not None:
+        return "utf-16-be" if head.startswith(b"\xfe\xff") else "utf-16"
     return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8")
 
 

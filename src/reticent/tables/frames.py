@@ -26,7 +26,15 @@ def to_arrow(frame: Any) -> pa.Table:
         native = nw.from_native(frame)
         if isinstance(native, nw.LazyFrame):
             native = native.collect()
+        unnamed = sum(not isinstance(name, str) for name in native.columns)
+        if unnamed:
+            raise InputError(
+                f"table: {unnamed} of its columns have names that are no text; rename them, such as with "
+                "frame.columns = frame.columns.map(str)"
+            )
         table = native.to_arrow()
+    except InputError:
+        raise
     except TypeError:
         raise ArgumentError(
             f"table: {type(frame).__name__} is not supported; pass a path, or a pandas, Polars or PyArrow table"

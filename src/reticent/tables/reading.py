@@ -168,7 +168,7 @@ def _open(
                 return _typed(con, columns, reading, written_as(cut), plan, None, wanted, cut)
             except MisfitError as error:
                 raise error.on_line(cut.line_of(error.row)) from None
-        schema = _open_binary(con, source, format, wanted)
+        schema = _open_binary(con, source, format, columns, wanted)
         plan = [("format", str(format))]
     else:
         format, plan, schema = Format("feather"), [("format", "data frame")], source.schema
@@ -203,7 +203,9 @@ def _check_types(schema: pa.Schema, columns: Columns, wanted: list[str]) -> None
                 )
 
 
-def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format, wanted: list[str]) -> pa.Schema:
+def _open_binary(
+    con: duckdb.DuckDBPyConnection, path: Path, format: Format, columns: Columns, wanted: list[str]
+) -> pa.Schema:
     import pyarrow as pa
 
     try:
@@ -216,6 +218,7 @@ def _open_binary(con: duckdb.DuckDBPyConnection, path: Path, format: Format, wan
 
         check_whole(path)
         data = pyarrow.dataset.dataset(path, format="feather")
+        _check_types(data.schema, columns, wanted)
         unread = [each for each in data.schema if str(each.type).startswith(_UNREAD)]
         names = [name for name in data.schema.names if name not in {each.name for each in unread} or name in wanted]
         con.register("file", data.replace_schema(_only(data.schema, names)) if unread else data)

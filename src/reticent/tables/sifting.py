@@ -102,7 +102,9 @@ def _lines(cut: Cut) -> Iterator[str]:
         codec = "utf-8-sig" if cut.encoding == "utf-8" else cut.encoding
         errors = "surrogateescape" if cut.encoding in ("utf-8", "ascii") else "strict"
         try:
-            yield from io.TextIOWrapper(stream, encoding=codec, errors=errors, newline="")
+            with io.TextIOWrapper(stream, encoding=codec, errors=errors, newline="") as lines:
+                yield next(lines, "").removeprefix("\ufeff")
+                yield from lines
         except UnicodeError:
             raise InputError(
                 f"input: {cut.path.name} is not {cut.encoding} text; name its encoding with --encoding"

@@ -24,6 +24,7 @@ from reticent.redaction import (
 from reticent.tables.aggregating import AggregateVerb, grouped, period_of
 from reticent.tables.charging import Margin
 from reticent.tables.continuing import switch_on
+from reticent.tables.delimited import Reading
 from reticent.tables.duplicates import one_record_each
 from reticent.tables.fitting import cells_of, grid_of, model_of, with_cells, with_spellings
 from reticent.tables.grid import Grid
@@ -220,6 +221,8 @@ def aggregate(
         raise ArgumentError("value: an aggregate has one value column, and keeps no other")
     if not columns.id:
         raise ArgumentError("id: name the column of the individuals; an aggregate protects each of them")
+    if (options.get("reading") or Reading()).null_id == "group":
+        raise ArgumentError("null-id: an individual without an identifier cannot be protected; choose drop")
     groups = names_of(over)
     check_names(groups)
     if set(groups) & {*columns.id, columns.time, *columns.value}:
@@ -250,8 +253,7 @@ def aggregate(
     job = job_of(table, options, "aggregate", mechanism=mechanism.to_dict(), every=every, **asked)
 
     def make(records: Records) -> AggregateVerb:
-        both = limit(records, since, until)
-        records = replace(one_record_each(both, job.duplicates), columns=columns)
+        records = replace(one_record_each(limit(records, since, until), job.duplicates), columns=columns)
         period = grid_of(records, every)
         records = surveyed(records, job, every, period)
         window = period if per is None else Grid.parse(per, records.time_is_whole)

@@ -22,7 +22,7 @@ from reticent.quantization import Quantizer, VectorQuantization
 from reticent.quantization.local import LocalQuantization
 from reticent.randomness import seeded_source
 from reticent.redaction import RedactionPolicy, markov_quilt
-from reticent.reports import private_report, public_report
+from reticent.reports import private_report, public_report, with_composition
 from reticent.reports.drawing import PALETTE
 from reticent.switching import MECHANISMS, MallowsSwitch
 from reticent.tables.pipeline import Pair
@@ -532,3 +532,32 @@ def test_colours_can_be_told_from_both_pages() -> None:
             assert all(contrast(theme[ink], ground) >= 4.5 for ink in ("ink", "quiet", "link"))
         assert contrast(theme["alarm-ink"], theme["alarm"]) >= 4.5
         assert all(contrast(colour, theme["paper"]) >= 3 for colour in PALETTE)
+
+
+# --- composition -----------------------------------------------------------------------------------------------------
+
+
+def test_what_was_released_before_is_told_to_the_curator_alone(tmp_path: Path) -> None:
+    frame = pa.table({"t": times(40), "v": pa.array(range(40))})
+    for name in ("one", "two"):
+        options: dict[str, Any] = {"output": tmp_path / f"{name}.csv", "private_report": True}
+        tables.switch(frame, time="t", value="v", window=4, epsilon=1.0, ledger=tmp_path / "ledger.db", **options)
+    public = check((tmp_path / "two.csv.report.html").read_text()).text
+    private = check((tmp_path / "two.csv.PRIVATE.report.html").read_text()).text
+    said = "1 of these series had been released before"
+    assert said in private
+    assert "after 2 releases" in private
+    assert said not in public
+    assert "after 2 releases" not in public
+    assert "can itself be private" in public
+    assert "reticent attack ORIGINAL OUT" in private
+    first = check((tmp_path / "one.csv.PRIVATE.report.html").read_text()).text
+    assert said not in first
+
+
+def test_without_a_ledger_nothing_is_known_of_other_releases() -> None:
+    page = private_report(switched(values=(ODD, "<!-- composition so far -->")), [], ())
+    filled = with_composition(page, ())
+    assert "No ledger was asked" in check(filled).text
+    assert ODD in check(with_composition(page, (ODD,))).text
+    assert "<!-- composition so far -->" in check(filled).text  # a name that reads like the mark stays a name

@@ -36,6 +36,13 @@ class Charge:
     again: int = 0
     spent: tuple[Spending, ...] = ()
 
+    def lines(self) -> list[str]:
+        """What it cost, with all that was released of the same data before."""
+        if self.answered:
+            return [f"this request was answered before (entry {self.number}): the same file, at no further charge"]
+        again = [f"{self.again:,} of these series had been released before"] if self.again else []
+        return again + [str(each) for each in self.spent]
+
 
 @dataclass(frozen=True)
 class HistoryEntry:

@@ -103,13 +103,7 @@ def warn_formulas(release: Release) -> None:
 
 def charged(release: Release) -> list[str]:
     """What the release cost, with all that was released of the same data before."""
-    charge = release.charge
-    if charge is None:
-        return []
-    if charge.answered:
-        return [f"this request was answered before (entry {charge.number}): the same file, at no further charge"]
-    again = [f"{charge.again:,} of these series had been released before"] if charge.again else []
-    return again + [str(each) for each in charge.spent]
+    return [] if release.charge is None else release.charge.lines()
 
 
 def source(seed: int | None) -> Any:

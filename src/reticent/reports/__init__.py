@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reticent.certificates import Certificate
     from reticent.tables.pipeline import Pair
 
-__all__ = ["private_report", "public_report"]
+__all__ = ["private_report", "public_report", "with_composition"]
 
 
 def public_report(certificate: Certificate) -> str:
@@ -47,9 +47,24 @@ def private_report(certificate: Certificate, pairs: Sequence[Pair], plan: tuple[
     Returns
     -------
     str
-        HTML. It shows private values.
+        HTML. It shows private values. What was released of the data before is to be filled in by `with_composition`.
     """
     from reticent.reports.comparison import compare
     from reticent.reports.page import render
 
     return render(certificate, compare(certificate, pairs), plan)
+
+
+def with_composition(page: str, so_far: Sequence[str]) -> str:
+    """A private report with what the ledger said when the release was charged.
+
+    Parameters
+    ----------
+    page : str
+        Of `private_report`: it is written before the charge, so that nothing can fail after it.
+    so_far : sequence of str
+        Lines; none where no ledger was asked.
+    """
+    from reticent.reports.page import with_composition as fill
+
+    return fill(page, so_far)

@@ -31,6 +31,8 @@ class Account:
     ----------
     title, done, promise, limits, assumption : str
         One sentence each, but for the title.
+    composition : str
+        What a further release of the same data would do to the promise.
     tiles : tuple of (str, str)
         Key numbers with their units.
     parameters, utility : tuple of (str, str)
@@ -42,6 +44,7 @@ class Account:
     promise: str
     limits: str
     assumption: str
+    composition: str
     tiles: Pairs
     parameters: Pairs
     utility: Pairs

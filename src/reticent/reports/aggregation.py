@@ -37,6 +37,10 @@ def account(certificate: Certificate) -> Account:
         promise=guarantee["promise"],
         limits=guarantee["limits"],
         assumption=f"{guarantee['assuming'][0].upper()}{guarantee['assuming'][1:]}.",
+        composition=(
+            "The outputs of several releases of the same groups multiply, so their bits add; other cells "
+            "narrow down what was released before."
+        ),
         tiles=(
             (f"{at_most(guarantee['bits'])} bits", "per aggregate, at most, as one individual varies"),
             (f"{at_most(series['bits'])} bits", f"per series of {several(series['readings'], 'aggregate')}, at most"),

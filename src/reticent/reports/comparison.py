@@ -170,11 +170,11 @@ def _rows(column: Column, times: list[Any]) -> list[dict[str, Any]]:
 
 
 def _overlay(name: str, kind: str, panels: list[Any], width: int) -> Any:
-    """Lines: the original on top, as the released one crosses it; words: the released one on top, and narrower."""
+    """The released one on top, and narrower: where they agree both are seen, and where a record is withheld one."""
     (_, first, numeric, orange), (_, second, _, blue) = panels
     original = _panel(first, numeric, orange, name, kind, width, 12)
     released = _panel(second, numeric, blue, name, kind, width, 4)
-    return released + original if numeric else original + released
+    return original + released
 
 
 def _panel(
@@ -186,7 +186,7 @@ def _panel(
     along = alt.X(encoding, axis=axis(kind, tickCount=max(2, width // 90), labelOverlap=True), scale=scale)
     chart = alt.Chart(data(rows)).properties(width=width)
     if numeric:
-        line = chart.mark_line(interpolate="step-after", color=colour, strokeWidth=2 if thickness > 4 else 1.2)
+        line = chart.mark_line(interpolate="step-after", color=colour, strokeWidth=4.5 if thickness > 4 else 1.3)
         up = alt.Y("y:Q", axis=axis(name, tickCount=5), scale=alt.Scale(zero=False))
         return line.encode(x=along, y=up).properties(height=180)
     bar = chart.mark_bar(color=colour, height=thickness)

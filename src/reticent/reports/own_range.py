@@ -27,6 +27,7 @@ def account(certificate: Certificate) -> Account:
         promise=guarantee["promise"],
         limits=guarantee["limits"],
         assumption="None would help.",
+        composition="Nothing is promised, and a further release takes nothing away from that.",
         tiles=(("no guarantee", "the range was read off the data"), *((value, name) for name, value in levels)),
         parameters=(*levels, ("Range", "read off the data, and not told")),
         utility=tuple((name, f"{value}: values of one cell cannot be told apart") for name, value in levels),

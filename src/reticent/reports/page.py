@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reticent.reports import aggregation, own_range, quantization, redaction, switching
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from reticent.reports.comparison import Comparison
 
 
+SO_FAR = "<!-- composition so far -->"  # in a private page until the charge; no name can be it, as they are escaped
 FAMILIES = {"redact": redaction, "switch": switching, "quantize": quantization}
 
 
@@ -36,7 +38,17 @@ def render(
         private=comparisons is not None,
         comparisons=comparisons or (),
         plan=plan,
+        so_far=SO_FAR,
     )
+
+
+def with_composition(page: str, so_far: Sequence[str]) -> str:
+    """A private page with what the ledger said when the release was charged, which is after the page was written."""
+    import html
+
+    told = so_far or ("No ledger was asked: what else was released of these data is not known here.",)
+    entries = "".join(f"<li>{html.escape(each)}</li>\n" for each in told)
+    return page.replace(SO_FAR, f"<ul>\n{entries}</ul>", 1)
 
 
 def fill(template: str, **parts: Any) -> str:

@@ -32,6 +32,10 @@ def account(certificate: Certificate) -> Account:
         promise=guarantee["promise"],
         limits=guarantee["limits"],
         assumption=f"{assuming[0].upper()}{assuming[1:]}." if assuming else "Range and cells were fixed beforehand.",
+        composition=(
+            "The outputs of several releases of the same values multiply, so their bits add; other cells "
+            "narrow down what was released before."
+        ),
         tiles=(
             (f"{at_most(guarantee['bits'])} bits", "per reading, at most"),
             (f"{at_most(series['bits'])} bits", f"per series of {several(series['readings'], 'reading')}, at most"),

@@ -48,6 +48,10 @@ def account(certificate: Certificate) -> Account:
         promise=guarantee["promise"],
         limits=guarantee["limits"],
         assumption=f"The series follows {guarantee['model']}, and is independent of every other series.",
+        composition=(
+            "The ε of two redactions of the same records do not add up: local ones are recomputed together, and a "
+            "sequential one may be drawn only once."
+        ),
         tiles=(
             (f"{epsilon} nats", "ε, the exact leakage"),
             (kept, "of the records of these series are expected to be released"),

@@ -44,6 +44,10 @@ def account(certificate: Certificate) -> Account:
             "When records exist does not depend on their values, and nothing else that is released shows the order of "
             "the values of these series."
         ),
+        composition=(
+            "Each further release of the same series adds its ε and δ to these, since it is another look at the order "
+            "of the same values."
+        ),
         tiles=(
             (f"{at_most(guarantee['epsilon'])} nats", "ε, for one exchange"),
             (at_most(guarantee["delta"]), "δ, the probability that the bound fails"),

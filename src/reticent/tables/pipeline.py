@@ -308,7 +308,7 @@ def _work(job: Job, verb: Verb, coverage: Coverage, before: Event | None) -> Wor
 
 
 def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path, before: Event | None) -> Release:
-    from reticent.reports import private_report, public_report
+    from reticent.reports import private_report, public_report, with_composition
 
     path = folder / outputs.released.name
     format = format_of_name(outputs.released, records.format, job.compression)
@@ -340,12 +340,13 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     certificate = _issue(job, verb, facts)
     (folder / outputs.certificate.name).write_text(certificate.to_json(), encoding="utf-8")
     (folder / outputs.report.name).write_text(public_report(certificate), encoding="utf-8")
-    if job.private_report:
-        page = private_report(certificate, pairs, _plan(verb, facts))
-        (folder / outputs.private_report.name).write_text(page, encoding="utf-8")
+    page = private_report(certificate, pairs, _plan(verb, facts)) if job.private_report else ""
     seal(folder)
     job.prepare()
     charge = job.account.settle(_work(job, verb, coverage, before), parts(outputs, folder))
+    if page:  # only now is it known what all releases cost together
+        page = with_composition(page, () if charge is None else charge.lines())
+        (folder / outputs.private_report.name).write_text(page, encoding="utf-8")
     if charge is not None and charge.answered:
         certificate = Certificate.read(folder / outputs.certificate.name)
     return Release(None, certificate, outputs, _plan(verb, facts), charge, formulas)

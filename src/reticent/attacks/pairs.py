@@ -57,7 +57,7 @@ def read_pairs(
     duplicates : str, optional
         Of records of one series and time: that of the certificate by default.
     extra : tuple of str
-        Columns of the original that are read beside those of the release.
+        Columns of the original that are read like those of values.
 
     Raises
     ------
@@ -66,9 +66,12 @@ def read_pairs(
     InputError
         Series or records that are not those of the release.
     """
-    after = _series(_released(released, certificate))
-    with closing(_original(original, certificate, reading or Reading(), duplicates, extra)) as before:
+    with (
+        closing(_original(original, certificate, reading or Reading(), duplicates, extra)) as before,
+        closing(_released(released, certificate)) as parts,
+    ):
         rows = 0
+        after = _series(parts)
         for own in _series(before):
             theirs = next(after, None)
             if theirs is None or not _same_records(own, theirs, certificate):
@@ -80,8 +83,8 @@ def read_pairs(
             rows += own.num_rows
             if rows >= MOST_ROWS:
                 return
-    if next(after, None) is not None:
-        raise InputError("original: the released file has more series than it; give the file that it was made from")
+        if next(after, None) is not None:
+            raise InputError("original: the released file has more series than it; give the file that it was made from")
 
 
 def columns_of(certificate: Certificate) -> Columns:
@@ -107,8 +110,11 @@ def _original(
     source = Path(table) if isinstance(table, str | Path) else to_arrow(table)
     with tempfile.TemporaryDirectory(prefix=".reticent-") as scratch, connect(None, Path(scratch)) as con:
         try:
-            records = open_records(con, source, columns_of(certificate), reading, extra)
-            for chunk in chunks(records, duplicates=rule, extra=extra):
+            own = columns_of(certificate)
+            values = (*own.value, *(name for name in extra if name not in own.value))
+            kept = tuple(name for name in own.keep if name not in extra)
+            records = open_records(con, source, Columns(own.time, values, own.id, kept), reading)
+            for chunk in chunks(records, duplicates=rule):
                 yield chunk if certificate.action != "redact" else _on_states(chunk, parameters, rule)
         except duckdb.Error as error:  # whose words may hold a line of the data
             raise sentence(error, source) from None
@@ -140,7 +146,7 @@ def grid_of(parameters: Any) -> Grid:
     return Grid(parameters["every"]["step"], parameters["every"]["unit"] == "1")
 
 
-def _released(table: Any, certificate: Certificate) -> Iterator[Chunk]:
+def _released(table: Any, certificate: Certificate) -> Generator[Chunk, None, None]:
     parts = columns_of(certificate)
     added = tuple(certificate.released["columns"]["added"])
     columns = Columns(parts.time, (*parts.value, *added), parts.id, parts.keep)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from reticent.attacks.running import AttackReport, Progress
 
 
+_WIDTH = 165  # characters that the table needs
+
+
 @opt.reads
 def attack(
     original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file that the release was made from.")],
@@ -134,15 +137,16 @@ def tell(report: AttackReport) -> None:
 
     from reticent.reports.attacks import ABOVE, HEAD, cells, grouped, outcome
 
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     table = Table(show_lines=False, pad_edge=False, box=None)
     for place, name in enumerate(HEAD):
-        table.add_column(name, justify="left" if place in (0, 5) else "right", overflow="fold")
+        wide = place == 0 and console.width >= _WIDTH
+        table.add_column(name, justify="left" if place in (0, 5) else "right", overflow="fold", no_wrap=wide)
     for (name, measure), results in grouped(report.results).items():
         table.add_row(Text(one_line(f"{name}: {measure}"), style="bold", overflow="fold"))
         for row in map(cells, results):
             style = "bold red" if row[-1] == ABOVE else ""
             table.add_row(Text(one_line(f"  {row[0]}")), *(Text(cell, style=style) for cell in row[1:]))
-    console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=150)
     console.print(table)
     say("\n".join(["", outcome(report.results), *report.notes]))
 

@@ -22,9 +22,9 @@ Knowledge = Literal["true", "estimated"]
 SMOOTHING = 0.5  # added to every count of an estimated chain, so that nothing is ruled out (Krichevsky and Trofimov)
 _RECORDS_AT_ONCE = 1 << 21
 
-GAIN = "largest ln(posterior odds / prior odds), nats"
+GAIN = "largest ln(posterior/prior odds), nats"
 RECORDS = "share of hidden records guessed right"
-DRAWN = "series drawn from the chain"
+DRAWN = "drawn series"
 SUCCESS = "share of secrets guessed right"
 
 _NO_BOUND = "a sequential redaction that is drawn twice has none, and a ledger refuses the second draw."

@@ -19,7 +19,7 @@ from reticent.errors import ArgumentError, EmptyInputError, InputError, Reticent
 from reticent.spark.tasks import PART, SURVEY, Designs, Task, release, survey
 from reticent.tables.charging import Work
 from reticent.tables.content import content_hash
-from reticent.tables.pipeline import Job, Release, Verb
+from reticent.tables.pipeline import Elsewhere, Job, Release, Verb
 from reticent.tables.reading import Columns, Records
 from reticent.tables.sql import quoted_list
 
@@ -33,7 +33,7 @@ _SHUFFLE = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True)
-class ClusterFrame:
+class ClusterFrame(Elsewhere):
     """A Spark DataFrame, as the table of a job.
 
     Parameters

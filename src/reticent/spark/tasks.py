@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from reticent.accounting.fingerprints import borrowed_key
-from reticent.errors import ReticentError
+from reticent.errors import InputError, ReticentError
 from reticent.randomness import Source
 from reticent.tables.charging import Gathering
 from reticent.tables.chunks import Chunk, chunks, series_offsets
@@ -23,7 +23,7 @@ from reticent.tables.content import content_kinds, series_hashes
 from reticent.tables.delimited import Reading
 from reticent.tables.grid import Grid
 from reticent.tables.pipeline import Verb
-from reticent.tables.reading import Columns, Records, connect, open_records
+from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.redacting import RedactVerb
 from reticent.tables.stream_state import Given
 
@@ -62,9 +62,9 @@ class Task:
         Of a redaction: each geometry with its mechanism, as the certificate has it; empty in the first pass.
     """
 
-    make: bytes
-    source: bytes
-    fingerprints: bytes
+    make: bytes = field(repr=False)
+    source: bytes = field(repr=False)
+    fingerprints: bytes = field(repr=False)
     columns: Columns
     extra: tuple[str, ...]
     duplicates: str
@@ -83,9 +83,17 @@ class Task:
 
     @contextmanager
     def opened(self, table: pa.Table) -> Iterator[Records]:
-        """The records of a part; nothing is spilled to a disk of the worker's."""
-        with connect(self.memory, None) as con:
-            yield replace(open_records(con, table, self.columns, self.reading, self.extra), part=True)
+        """The records of a part; nothing is spilled to a disk of the worker's, and no core taken but its own."""
+        import duckdb
+
+        try:
+            with connect(self.memory, None) as con:
+                con.execute("SET threads = 1")
+                yield replace(open_records(con, table, self.columns, self.reading, self.extra), part=True)
+        except (duckdb.Error, MemoryError) as error:  # whose words may hold a value
+            if isinstance(error, MemoryError) or "Out of Memory" in str(error):
+                raise InputError("frame: a part of it does not fit the memory of a worker; use more parts") from None
+            raise sentence(error, table) from None
 
     def chunks(self, verb: Verb) -> Iterator[Chunk]:
         """The series of a part."""

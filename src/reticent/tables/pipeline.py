@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -195,9 +196,10 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno is None
 
 
-class Elsewhere(Protocol):
+class Elsewhere(ABC):
     """A table that is where no file is, and runs a job there: a frame on a cluster."""
 
+    @abstractmethod
     def run_job(self, job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...]) -> Release:
         """As `run`."""
 
@@ -212,9 +214,8 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
     RefusedError
         The exact guarantee is not what was asked for: nothing is left behind.
     """
-    if hasattr(job.table, "run_job"):
-        there: Elsewhere = job.table
-        return there.run_job(job, make_verb, extra)
+    if isinstance(job.table, Elsewhere):
+        return job.table.run_job(job, make_verb, extra)
     if job.dry_run:
         from reticent.tables.previewing import preview
 

@@ -102,6 +102,8 @@ def arranged(records: Records, names: Iterable[str], rows: int) -> Iterator[tupl
 
 
 def _plan(records: Records, carried: list[str]) -> _Plan | None:
+    import pyarrow as pa
+
     con, ids, time = records.con, records.columns.id, records.columns.time
     types = {name: str(kind) for name, kind, *_ in con.sql(f"DESCRIBE {records.view}").fetchall()}
     kinds = ((_TIMES, (time,)), (_IDS, ids), (_LAID, carried))
@@ -122,14 +124,13 @@ def _plan(records: Records, carried: list[str]) -> _Plan | None:
         source += f" LEFT JOIN words{i} ON words{i}.word = given.{quoted(name)}"
     series, starts, number = None, np.array([0, records.rows]), "0::INTEGER"
     if ids:
-        listed, counted = quoted_list(ids), f"count(*) AS {quoted(_COUNT)}"
-        con.execute(
-            f"CREATE OR REPLACE TEMP TABLE series AS SELECT *, (row_number() OVER (ORDER BY {listed}) - 1)::INTEGER AS "
-            f"{quoted(_NUMBER)} FROM (SELECT {listed}, {counted} FROM {records.view} GROUP BY {listed})"
-        )
-        series = con.sql(f"FROM series ORDER BY {quoted(_NUMBER)}").to_arrow_table().combine_chunks()
-        starts = np.concatenate([[0], np.cumsum(series[_COUNT])])
-        series, number = series.select(ids), f"series.{quoted(_NUMBER)}"
+        listed = quoted_list(ids)
+        found = con.sql(
+            f"SELECT {listed}, count(*) AS {quoted(_COUNT)} FROM {records.view} GROUP BY {listed} ORDER BY {listed}"
+        ).to_arrow_table()
+        starts, series = np.concatenate([[0], np.cumsum(found[_COUNT])]), found.select(ids).combine_chunks()
+        number = f"series.{quoted(_NUMBER)}"
+        con.register("series", series.append_column(_NUMBER, pa.array(np.arange(series.num_rows, dtype=np.int32))))
         source += " JOIN series ON " + " AND ".join(f"series.{quoted(name)} = given.{quoted(name)}" for name in ids)
     chosen = ", ".join(f"{column} AS {quoted(name)}" for name, column in columns.items())
     sql = f"SELECT {number} AS {quoted(_NUMBER)}, {chosen} FROM {source}"

@@ -7,13 +7,20 @@ every page that it must not leave the house.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reticent.certificates import Certificate
     from reticent.tables.pipeline import Pair
 
-__all__ = ["private_report", "public_report", "with_composition"]
+__all__ = ["private_report", "public_report", "warm_up", "with_composition"]
+
+
+def warm_up() -> None:
+    """Load what draws the charts, beside other work: it takes longer than to draw them."""
+    for name in ("altair", "vl_convert", "reticent.reports.page"):
+        import_module(name)
 
 
 def public_report(certificate: Certificate) -> str:

@@ -128,7 +128,7 @@ def _plan(records: Records, carried: list[str]) -> _Plan | None:
         found = con.sql(
             f"SELECT {listed}, count(*) AS {quoted(_COUNT)} FROM {records.view} GROUP BY {listed} ORDER BY {listed}"
         ).to_arrow_table()
-        starts, series = np.concatenate([[0], np.cumsum(found[_COUNT])]), found.select(ids).combine_chunks()
+        starts, series = np.concatenate([[0], np.cumsum(found[_COUNT].to_numpy())]), found.select(ids).combine_chunks()
         number = f"series.{quoted(_NUMBER)}"
         con.register("series", series.append_column(_NUMBER, pa.array(np.arange(series.num_rows, dtype=np.int32))))
         source += " JOIN series ON " + " AND ".join(f"series.{quoted(name)} = given.{quoted(name)}" for name in ids)

@@ -15,8 +15,9 @@ from tables_kit import hours, store
 import reticent as rt
 from reticent import tables
 from reticent.accounting import Ledger
+from reticent.accounting.answers import path_hash
 from reticent.certificates import Certificate
-from reticent.errors import ArgumentError, InputError
+from reticent.errors import ArgumentError, InputError, VerificationError
 
 CLAIMS = ("action", "parameters", "released", "claims")
 
@@ -122,3 +123,61 @@ def test_the_output_is_not_put_among_the_input(tmp_path: Path) -> None:
             tables.switch(
                 folder, id="meter", time="ts", value="kwh", window=2, epsilon=1.0, output=output, overwrite=True
             )
+
+
+@pytest.mark.parametrize("column", ["meter", "street", "day"])
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_a_release_in_a_folder_is_the_release(tmp_path: Path, suffix: str, column: str) -> None:
+    table = panel()
+    streets = pa.array([f"Rue {m % 3} / É" if m % 4 else None for m in table["meter"].to_pylist()])
+    table = table.append_column("street", streets)
+    table = table.append_column("day", table["ts"].cast(pa.date32()))
+    given = store(tmp_path / f"in{suffix}", table)
+    common: dict[str, Any] = {"id": "meter", "time": "ts", "value": "kwh", "keep": ("street", "day"), "ledger": False}
+    one, folder = tmp_path / f"one{suffix}", tmp_path / f"parts{suffix}"
+    for output, partition_by in ((one, None), (folder, column), (folder, column)):
+        made = tables.switch(
+            given, window=4, epsilon=2.0, source=rt.seeded_source(5), output=output, overwrite=output.exists(),
+            partition_by=partition_by, **common,
+        )  # fmt: skip
+    (tmp_path / "junk").mkdir()
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
+    certificate = Certificate.read(tmp_path / f"parts{suffix}.certificate.json")
+    assert certificate.verify(folder)
+    assert made.certificate.released["partition_by"] == column
+    assert sorted(made.certificate.released["files"]) == sorted(
+        each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()
+    )
+    again = tables.quantize(folder, low=0, high=4, bits=3, **common).table
+    single = tables.quantize(one, low=0, high=4, bits=3, **common).table
+    assert again.drop_columns(column).equals(single.drop_columns(column))
+    assert list(map(str, again[column].to_pylist())) == list(map(str, single[column].to_pylist()))
+    victim = next(each for each in folder.rglob("*") if each.is_file())
+    victim.rename(victim.with_name(f"9{suffix}"))
+    with pytest.raises(VerificationError, match="SHA-256"):
+        certificate.verify(folder)
+
+
+def test_what_no_folder_is_named_by(tmp_path: Path) -> None:
+    given = store(tmp_path / "in.parquet", panel())
+    for column, keep, name in (("kwh", (), "out.parquet"), ("ts", (), "out.parquet"), ("meter", (), "out.csv")):
+        with pytest.raises(ArgumentError, match="partition-by"):
+            tables.switch(
+                given, id="meter", time="ts", value="kwh", keep=keep, window=2, epsilon=1.0, partition_by=column,
+                output=tmp_path / name, ledger=False,
+            )  # fmt: skip
+    with pytest.raises(ArgumentError, match="partition-by"):
+        tables.switch(given, id="meter", time="ts", value="kwh", window=2, epsilon=1.0, partition_by="meter")
+    assert [each.name for each in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_a_request_is_answered_with_the_same_folder(tmp_path: Path) -> None:
+    given, ledger = store(tmp_path / "in.parquet", panel()), Ledger(tmp_path / "ledger")
+    for name in ("one.parquet", "two.parquet"):
+        made = tables.switch(
+            given, id="meter", time="ts", value="kwh", window=4, epsilon=2.0, output=tmp_path / name, ledger=ledger,
+            partition_by="meter", request="ours",
+        )  # fmt: skip
+    assert made.charge is not None
+    assert made.charge.answered
+    assert path_hash(tmp_path / "one.parquet") == path_hash(tmp_path / "two.parquet") == made.charge.released

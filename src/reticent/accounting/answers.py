@@ -19,6 +19,31 @@ from reticent.errors import LedgerError
 RELEASED = "released"
 
 
+def path_hash(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal; of a folder, that of the list of its files and their hashes."""
+    if path.is_dir():
+        lines = "".join(f"{sha256}  {name}\n" for name, sha256 in path_hashes(path).items())
+        return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def path_hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file in a folder, by its name below the folder, in order."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path_hash(path) for path in paths}
+
+
+def _copy(path: Path, to: Path) -> None:
+    if path.is_dir():
+        shutil.copytree(path, to, copy_function=shutil.copyfile)
+        for each in (to, *to.rglob("*")):
+            sync(each)
+    else:
+        shutil.copyfile(path, to)
+        sync(to)
+
+
 class Answers:
     """Stored releases, by the SHA-256 of the released file.
 
@@ -45,8 +70,7 @@ class Answers:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             part.mkdir()
             for name, path in files.items():
-                shutil.copyfile(path, part / name)
-                sync(part / name)
+                _copy(path, part / name)
             sync(part)
             with contextlib.suppress(OSError):  # stored before: equal, since the hash is
                 part.rename(place)
@@ -70,12 +94,13 @@ class Answers:
         """
         for name, path in files.items():
             try:
-                shutil.copyfile(self._folder / sha256 / name, path)
+                if path.is_dir():
+                    shutil.rmtree(path)
+                _copy(self._folder / sha256 / name, path)
             except OSError:
                 raise LedgerError(
                     "ledger: the release that this request was answered with is no longer stored beside the ledger; "
                     "put it back, or ask under another name, which is charged anew"
                 ) from None
-        with files[RELEASED].open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise LedgerError("ledger: the release that this request was answered with was altered since")
+        if path_hash(files[RELEASED]) != sha256:
+            raise LedgerError("ledger: the release that this request was answered with was altered since")

@@ -25,6 +25,10 @@ KEEP = Annotated[
 OUTPUT = Annotated[
     Path, typer.Option("--output", "-o", metavar="OUT", help="Where the release goes.", show_default=False)
 ]
+PARTITION_BY = Annotated[
+    str | None,
+    typer.Option("--partition-by", metavar="COLUMN", help="OUT is a folder, parted by a column of --id or --keep."),
+]
 OVERWRITE = Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")]
 PRIVATE_REPORT = Annotated[
     bool, typer.Option("--private-report", help="Also compare original and released; must not leave the house.")

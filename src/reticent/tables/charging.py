@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from reticent.accounting.answers import RELEASED, Answers
+from reticent.accounting.answers import RELEASED, Answers, path_hash, path_hashes
 from reticent.accounting.coverage import Coverage, CoverageBuilder
 from reticent.accounting.events import Event, canonical, once_name, step_of_release
 from reticent.accounting.ledger import Ledger
@@ -390,9 +390,13 @@ def parts(outputs: Outputs, folder: Path) -> dict[str, Path]:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file, in hexadecimal; of a folder, that of the list of its files and their hashes."""
+    return path_hash(path)
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file of a folder, by its name below the folder, in order."""
+    return path_hashes(folder)
 
 
 class _Hashing(io.RawIOBase):

@@ -23,6 +23,7 @@ from reticent.tables.grid import Grid, Gridded, encode_states, runs
 from reticent.tables.models import count_on_grid, near_secrets
 from reticent.tables.own_range import cell_numbers_of
 from reticent.tables.reading import Columns, connect, open_records
+from reticent.tables.sources import source_of
 
 if TYPE_CHECKING:
     from reticent.certificates import Certificate
@@ -137,7 +138,9 @@ def _content(path: Path, columns: Columns, released: Mapping[str, Any]) -> Any:
         import pyarrow.dataset
 
         return pyarrow.dataset.dataset(path, format="parquet")
-    return released_table(path, columns) if released.get("format") == "jsonl" else path
+    if released.get("format") == "jsonl":
+        return released_table(path, columns)
+    return source_of(path, words="words" in released.get("kinds", {}).values()) if path.is_dir() else path
 
 
 class _Support(Protocol):

@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     reading: Reading
     memory: str | None
     output: str | Path | None
+    partition_by: str | None
     overwrite: bool
     private_report: bool
     progress: Progress | None
@@ -53,6 +54,9 @@ class Options(TypedDict, total=False):
     dry_run: bool
     compression: str | None
     formulas: str
+
+
+_WRITTEN = ("compression", "formulas", "partition_by")
 
 
 def columns_of(options: Options) -> Columns:
@@ -89,7 +93,7 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
     reading = options.get("reading") or Reading()
     read: dict[str, Any] = {"states": reading.states} if reading.states else {}
     read |= {"null_id": reading.null_id} if reading.null_id != "error" else {}
-    written = {name: options[name] for name in ("compression", "formulas") if options.get(name) not in (None, "keep")}
+    written = {name: options[name] for name in _WRITTEN if options.get(name) not in (None, "keep")}
     formulas = options.get("formulas", "keep")
     check_formulas(formulas)
     return Job(
@@ -109,7 +113,15 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
         options.get("compression"),
         formulas,
         options.get("dry_run", False),
+        partition_by=_partition(options, output),
     )
+
+
+def _partition(options: Options, output: Any) -> str | None:
+    column = options.get("partition_by")
+    if column is not None and output is None:
+        raise ArgumentError("partition-by: a data frame is not parted; name an output")
+    return column
 
 
 def remembered(options: Options) -> bool:

@@ -22,12 +22,13 @@ from reticent.certificates import Certificate
 from reticent.errors import ArgumentError
 from reticent.randomness import Source
 from reticent.tables.arranging import limit_memory
-from reticent.tables.charging import Account, Gathering, Work, file_hash, parts
+from reticent.tables.charging import Account, Gathering, Work, file_hash, file_hashes, parts
 from reticent.tables.chunks import Chunk, chunks, series_offsets
 from reticent.tables.delimited import Reading
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.formulas import formula_names, guarded
 from reticent.tables.frames import from_arrow
+from reticent.tables.partitions import PartitionedWriter, check_partition
 from reticent.tables.planning import with_released
 from reticent.tables.reading import Columns, Records, connect, open_records, sentence
 from reticent.tables.restoring import kind_of
@@ -111,6 +112,8 @@ class Job:
         What is done to texts in a text file that a spreadsheet would run: "quote" writes an apostrophe before each.
     dry_run : bool
         Only say what the release would promise and cost.
+    partition_by : str, optional
+        Write a folder, parted by this column of identifiers or of those that are kept.
     prepare, commit : callable
         Called before the release is charged, and when it is sure to come but not yet in place.
     """
@@ -131,6 +134,7 @@ class Job:
     compression: str | None = None
     formulas: str = "keep"
     dry_run: bool = False
+    partition_by: str | None = None
     prepare: Callable[[], None] = lambda: None
     commit: Callable[[], None] = lambda: None
 
@@ -270,14 +274,16 @@ def _staged(job: Job, output: Path) -> AbstractContextManager[Path]:
     def charged(path: Path) -> bool:
         return job.account.charged(file_hash(path))
 
-    return staged(output, overwrite=job.overwrite, charged=charged, ready=job.commit)
+    return staged(
+        output, overwrite=job.overwrite, charged=charged, ready=job.commit, folder=job.partition_by is not None
+    )
 
 
 def _again(job: Job, output: Path, known: Charge) -> Release:
     """The files that the request was answered with, at no further charge and without a draw."""
     outputs = Outputs(output)
     complete(output, lambda path: job.account.charged(file_hash(path)))
-    if not (output.is_file() and file_hash(output) == known.released):
+    if not (output.exists() and file_hash(output) == known.released):
         with _staged(job, output) as folder:
             job.account.hand_out(known, parts(outputs, folder))
     return Release(None, Certificate.read(outputs.certificate), outputs, (), known)
@@ -315,7 +321,8 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     Thread(target=warm_up, daemon=True).start()
     path = folder / outputs.released.name
     format = format_of_name(outputs.released, records.format, job.compression)
-    writer: Writer | None = None
+    check_partition(job.partition_by, verb.released, records.types, format)
+    writer: Writer | PartitionedWriter | None = None
     pairs: list[Pair] = []
     formulas = 0
 
@@ -327,13 +334,19 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
             table, found = guarded(table, job.formulas)
             formulas += found + (len(formula_names(table.column_names)) if writer is None else 0)
         if writer is None:
-            writer = Writer(path, format, table.schema)
+            if job.partition_by is None:
+                writer = Writer(path, format, table.schema)
+            else:
+                writer = PartitionedWriter(path, format, table.schema, job.partition_by)
         writer.write(table)
 
     facts, coverage = _pass(job, verb, write, pairs)
     assert writer is not None  # there is at least one row, hence one chunk
     writer.close()
     facts |= {"format": str(format), "sha256": file_hash(path)}
+    if job.partition_by is not None:
+        kind = kind_of(writer.schema.field(job.partition_by).type)
+        facts |= {"partition_by": job.partition_by, "kinds": {job.partition_by: kind}, "files": file_hashes(path)}
     if format.kind == "csv":
         facts |= {"delimiter": format.delimiter, "kinds": {field.name: kind_of(field.type) for field in writer.schema}}
         if job.formulas == "quote":

@@ -60,8 +60,8 @@ def _is_data(path: Path) -> bool:
     return path.is_file() and path.name[0] not in "._" and not path.name.endswith(_OURS)
 
 
-def source_of(table: Any) -> Path | Several | pa.Table:
-    """A path, several, or an Arrow table.
+def source_of(table: Any, words: bool = False) -> Path | Several | pa.Table:
+    """A path, several, or an Arrow table; `words`: what stands in the names of folders is text.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def source_of(table: Any) -> Path | Several | pa.Table:
         raise InputError("input: the files are of several kinds; convert them to one")
     if len({tuple(each) for each in keys}) > 1:
         raise InputError("input: the files lie in folders that name other columns")
-    return Several(paths, {name: all(_whole(each[name]) for each in keys) for name in keys[0]})
+    return Several(paths, {name: not words and all(_whole(each[name]) for each in keys) for name in keys[0]})
 
 
 def _keys(path: Path, table: Any) -> dict[str, str]:

@@ -59,6 +59,7 @@ def staged(
     overwrite: bool = False,
     charged: Charged | None = None,
     ready: Callable[[], None] = lambda: None,
+    folder: bool = False,
 ) -> Iterator[Path]:
     """A folder to write the files of a release into, under their final names; they move when the block ends well.
 
@@ -70,6 +71,8 @@ def staged(
         Whether a staged file has been charged: then the release is completed, by this run or the next, never made anew.
     ready : callable, optional
         Called when the release is sure to come, before any of its files is in place.
+    folder : bool
+        Whether the output is a folder.
 
     Raises
     ------
@@ -78,19 +81,19 @@ def staged(
     """
     if not output.name:
         raise ArgumentError("output: name a file")
-    folder = _folder(output)
-    with locked(folder, output):
+    stage = _folder(output)
+    with locked(stage, output):
         try:
-            yield _begin(folder, output, overwrite, charged)
-            seal(folder / "files")
-            _mark_ready(folder)
+            yield _begin(stage, output, overwrite, charged, folder)
+            seal(stage / "files")
+            _mark_ready(stage)
             ready()
-            _move(folder, output)
+            _move(stage, output)
         except BaseException:
-            if not _is_whole(folder, output, charged):  # else the next run moves the files
-                shutil.rmtree(folder, ignore_errors=True)
+            if not _is_whole(stage, output, charged):  # else the next run moves the files
+                shutil.rmtree(stage, ignore_errors=True)
             raise
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(stage, ignore_errors=True)
 
 
 def waiting(output: Path, charged: Charged | None = None) -> bool:
@@ -140,7 +143,7 @@ def locked(folder: Path, output: Path) -> Iterator[None]:
     raise ArgumentError(f"output: {output.parent} cannot be written to ({failure})")
 
 
-def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None) -> Path:
+def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None, parted: bool) -> Path:
     completed = _is_whole(folder, output, charged)
     if completed:
         _move(folder, output)
@@ -150,7 +153,9 @@ def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None)
             f"output: an interrupted release to {output.name} was complete and is now in place; "
             "pass --overwrite to release again"
         )
-    if output.is_dir():
+    if output.is_dir() and not (parted and overwrite):
+        if parted:
+            raise ArgumentError(f"output: {output.name} exists; name another folder, or pass --overwrite")
         raise ArgumentError(f"output: {output.name} is a folder; name a file in it")
     if output.exists() and not overwrite:
         raise ArgumentError(f"output: {output.name} exists; name another file, or pass --overwrite")
@@ -161,7 +166,7 @@ def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None)
 
 def seal(files: Path) -> None:
     """Make the staged files durable, as they must be before they are charged."""
-    for path in files.iterdir():
+    for path in files.rglob("*"):
         sync(path)
     sync(files)
 
@@ -195,9 +200,11 @@ def _move(folder: Path, output: Path) -> None:
         if path.name not in names:
             path.unlink(missing_ok=True)
     for name in sorted(names, key=lambda name: name == output.name):
-        staged = folder / "files" / name
+        staged, place = folder / "files" / name, output.with_name(name)
         if staged.exists():
-            staged.replace(output.with_name(name))
+            if staged.is_dir() and place.exists():  # a folder does not replace another in one step
+                place.replace(folder / f"replaced {os.urandom(4).hex()}")
+            staged.replace(place)
     sync(output.parent)
 
 

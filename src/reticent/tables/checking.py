@@ -134,10 +134,6 @@ def released_chunks(path: Path, columns: Columns, released: Mapping[str, Any]) -
 
 def _content(path: Path, columns: Columns, released: Mapping[str, Any]) -> Any:
     """A file, the table that its lines are, or the data set that a folder of Parquet files is."""
-    if path.is_dir():
-        import pyarrow.dataset
-
-        return pyarrow.dataset.dataset(path, format="parquet")
     if released.get("format") == "jsonl":
         return released_table(path, columns)
     return source_of(path, words="words" in released.get("kinds", {}).values()) if path.is_dir() else path

@@ -1,4 +1,4 @@
-"""Make the figures of the documentation: every one by `reticent experiment`.
+"""Make the figures of the documentation: by `reticent experiment`, and pictures of pages by `make_pictures.py`.
 
 `--list` prints each figure with its command; without it they are all made afresh (some take minutes, and those that
 take data need the folder with a folder for each data set):
@@ -18,6 +18,7 @@ from pathlib import Path
 from reticent.experiments import EXPERIMENTS
 
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+PICTURES = ("explorer.png", "report.png")
 
 
 def commands() -> dict[str, str]:
@@ -25,6 +26,9 @@ def commands() -> dict[str, str]:
     kinds = {each.name: each for each in EXPERIMENTS}
     listed = {}
     for path in sorted(FIGURES.iterdir()):
+        if path.name in PICTURES:
+            listed[f"figures/{path.name}"] = "python tools/make_pictures.py"
+            continue
         experiment = kinds[path.stem]
         data = " --data DATA" if experiment.sources else ""
         listed[f"figures/{path.name}"] = f"reticent experiment {experiment.name}{data} -o FOLDER"
@@ -40,6 +44,8 @@ def main() -> None:
         print("\n".join(f"{figure}\t{command}" for figure, command in commands().items()))
         return
     for figure, command in commands().items():
+        if figure.endswith(PICTURES):
+            continue  # of pages in a browser, which make_pictures.py drives
         with tempfile.TemporaryDirectory() as folder:
             line = [{"DATA": asked.data, "FOLDER": folder}.get(part, part) for part in shlex.split(command)]
             if None in line:

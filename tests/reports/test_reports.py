@@ -21,8 +21,8 @@ from reticent.markov import MarkovChain
 from reticent.quantization import Quantizer, VectorQuantization
 from reticent.quantization.local import LocalQuantization
 from reticent.randomness import seeded_source
-from reticent.redaction import RedactionPolicy, markov_quilt
-from reticent.reports import private_report, public_report, with_composition
+from reticent.redaction import RedactionPolicy, markov_quilt, sequential_redaction
+from reticent.reports import private_report, public_report, redaction, with_composition
 from reticent.reports.drawing import PALETTE
 from reticent.switching import MECHANISMS, MallowsSwitch
 from reticent.tables.pipeline import Pair
@@ -561,3 +561,15 @@ def test_without_a_ledger_nothing_is_known_of_other_releases() -> None:
     assert "No ledger was asked" in check(filled).text
     assert ODD in check(with_composition(page, (ODD,))).text
     assert "<!-- composition so far -->" in check(filled).text  # a name that reads like the mark stays a name
+
+
+def test_a_sequential_redaction_is_drawn_as_it_is_expected_to_go() -> None:
+    chain = MarkovChain.binary(0.3, 0.4)
+    mechanism = sequential_redaction(chain, 50, (24, 25), 1.0)
+    page = check(public_report(redacted(mechanism, chain=chain)))
+    assert page.names().count("figure") == 2
+    assert "until one is released" in page.text
+    design = mechanism.to_dict()
+    sides = [redaction._walk(design, chain, side, 24) for side in (-1, 1)]
+    assert 2 + sum(side.sum() for side in sides) == pytest.approx(50 * (1 - mechanism.utility()), abs=1e-9)
+    assert all((np.diff(side[:, 0]) <= 0).all() for side in sides)

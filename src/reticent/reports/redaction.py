@@ -141,6 +141,10 @@ def figures(certificate: Certificate) -> Iterator[Figure]:
     reach = (min(reach[0], len(before)), min(reach[1], len(after)))
     if local:
         yield _probability(design, chains[0].states, before[: reach[0]], after[: reach[1]])
+    else:
+        walks = [_walk(design, chains[0], side, most) for side, most in zip((-1, 1), reach, strict=True)]
+        if walks[0] is not None and walks[1] is not None:
+            yield _probability(design, ("",), *walks)
     yield _influence(design, chains, reach, asked, leakage)
 
 
@@ -165,6 +169,26 @@ def _rows(design: Mapping[str, Any], size: int, side: int) -> Floats:
     return r[::side]
 
 
+def _walk(design: Mapping[str, Any], chain: MarkovChain, side: int, most: int) -> Floats | None:
+    """Probability that nothing was released up to 1, 2, … `most` steps on one side of the first secret, shape (m, 1).
+
+    None where the walk on that side begins at another secret of its cluster.
+    """
+    from reticent.redaction.sequential import kernels
+    from reticent.redaction.sequential.walks import setting
+
+    start = design["private"][0][0 if side < 0 else 1]
+    for shape in design.get("walks", ()):
+        if shape["direction"] == ("left" if side < 0 else "right") and start in shape["starts"]:
+            release = np.zeros((most + 1, chain.size, chain.size))
+            for first, last, matrix in shape["release"]:
+                release[first : last + 1] = matrix
+            law = kernels.first_release(*setting(chain, start, side), release)
+            released = np.cumsum(np.einsum("x,txv->t", chain.law(start), law))[1:]
+            return np.clip(1.0 - released, 0.0, 1.0)[:, None]
+    return None
+
+
 def _reach(r: Floats) -> int:
     """Steps to be drawn: what may be withheld next to the secret, and half as much again."""
     kept = np.flatnonzero((r == 0).all(axis=1))
@@ -183,6 +207,8 @@ def _probability(design: Mapping[str, Any], states: Any, before: Floats, after: 
         ]
     beside = sum(int((r > 0).any(axis=1).cumprod().sum()) for r in (before, after))
     said = f"Next to it, {several(beside, 'more record')} may be withheld."
+    if design["mechanism"] != RedactionPolicy.mechanism:
+        said = "Outward from it, records are withheld until one is released, and with it all beyond."
 
     def draw(width: int) -> Any:
         import altair as alt

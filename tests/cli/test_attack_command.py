@@ -34,6 +34,7 @@ def panel(series: int = 4) -> pd.DataFrame:
                     "ts": times,
                     "kwh": np.round(2.5 + 2 * np.sin(np.arange(HOURS) / 7 + k) + rng.uniform(0, 0.4, HOURS), 3),
                     "outside": np.round(10 * np.sin(np.arange(HOURS) / 7 + k), 2),
+                    "where": "north" if k else "south",
                     "state": chain.sample(HOURS, seeded_source(k)),
                 }
             )
@@ -238,7 +239,8 @@ def test_another_original_is_noticed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--side", "home"], "side: column home holds no numbers"),
+        (["--side", "home"], "side: column home tells series or times apart"),
+        (["--side", "where"], "side: column where holds no numbers"),
         (["--side", "nothing"], "column nothing is not in the input"),
         (["--id", "home"], "id: the certificate names the columns"),
         (["--runs", "0"], "runs: must be a positive number"),

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from reticent.attacks.frame import AttackResult, Estimate, Measure, Rate
 
 if TYPE_CHECKING:
-    from reticent.attacks.running import AttackReport
+    from reticent.attacks.running import run
 
 __all__ = ["AttackResult", "Estimate", "Measure", "Rate", "run"]
 
 
-def run(original: Any, released: Any, certificate: Any = None, **options: Any) -> AttackReport:
-    """Run the attacks that fit a release, on one's own data: see `reticent.attacks.running.run`."""
-    from reticent.attacks import running
+def __getattr__(name: str) -> Any:
+    if name == "run":  # which reads tables: loaded when it is used
+        from reticent.attacks.running import run
 
-    return running.run(original, released, certificate, **options)
+        return run
+    raise AttributeError(f"module 'reticent.attacks' has no attribute {name!r}")

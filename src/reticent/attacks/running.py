@@ -109,6 +109,9 @@ def run(
     kind = "aggregate" if "aggregate" in certificate.parameters else certificate.action
     if side is not None and kind != "switch":
         raise ArgumentError("side: only a switch is realigned with a correlated series; leave it out")
+    columns = columns_of(certificate)
+    if side in (columns.time, *columns.id):
+        raise ArgumentError(f"side: column {side} tells series or times apart; name one with numbers")
     if id and kind != "aggregate":
         raise ArgumentError("id: the certificate names the columns of this release; leave it out")
     notes: list[str] = []

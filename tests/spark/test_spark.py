@@ -286,17 +286,23 @@ def test_data_that_are_refused_are_refused_before_anything_is_charged(spark: Any
 
 def test_input_that_changes_after_the_charge_is_not_released(spark: Any, tmp_path: Path) -> None:
     """Drawing alike for two versions of the data would betray both."""
-    table, path = panel(6, 20), tmp_path / "in"
-    path.mkdir()
-    pq.write_table(table, path / "a.parquet")
-    release = reticent.spark.switch(spark.read.parquet(str(path)), **NAMES, window=3, epsilon=1.0)
-    release.table.collect()
-    changed = [CANARY, *table["v"].to_pylist()[1:]]
-    pq.write_table(table.set_column(2, "v", pa.array(changed)), path / "a.parquet")
-    spark.catalog.clearCache()
+    table, first = panel(6, 20).select(["i", "t", "v"]), tmp_path / "first"
+    pq.write_table(table, tmp_path / "in.parquet")
+    first.write_text("0.5")
+
+    def changing(batches: Any) -> Any:  # one value comes from elsewhere
+        for batch in batches:
+            values = [float(first.read_text()), *batch["v"].to_pylist()[1:]]
+            yield batch.set_column(2, "v", pa.array(values))
+
+    frame = spark.read.parquet(str(tmp_path / "in.parquet"))
+    release = reticent.spark.switch(frame.mapInArrow(changing, frame.schema), **NAMES, window=3, epsilon=1.0)
+    first.write_text(str(CANARY))
     with pytest.raises(Exception, match="not those that were looked over") as caught:
         release.table.collect()
     assert str(CANARY) not in str(caught.value)
+    first.write_text("0.5")
+    assert release.table.count() == table.num_rows
 
 
 class Conf(dict[str, str]):

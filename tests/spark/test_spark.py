@@ -360,6 +360,8 @@ builder = SparkSession.builder.remote("local[2]") if where == "connect" else Spa
 for name in ("spark.io.encryption.enabled", "spark.network.crypto.enabled", "spark.authenticate"):
     if where != "connect" or "io" in name:
         builder = builder.config(name, "true")
+if "cluster" in where:
+    builder = builder.config("spark.authenticate.secret", "of the test")
 for name, value in {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3",
                     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}.items():
     builder = builder.config(name, value)

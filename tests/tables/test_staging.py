@@ -298,3 +298,24 @@ def test_an_interrupted_release_completed_later_removes_them_too(tmp_path: Path)
     with pytest.raises(ArgumentError, match="now in place"):
         switch(output)
     assert whole(tmp_path)
+
+
+def test_a_file_that_was_charged_before_is_not_taken_for_a_whole_release(tmp_path: Path) -> None:
+    """Coarsening the same data again gives the same file, which the ledger knows; its certificate may still fail."""
+    quantize: dict[str, Any] = {"time": "ts", "value": "kwh", "low": 0, "high": 50, "bits": 1}
+    tables.quantize(TABLE, output=tmp_path / "one.csv", **quantize)
+    before = names(tmp_path)
+    for target in ("certificates.Certificate.issue", "reports.public_report"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"reticent.{target}", _fail)
+            with pytest.raises(OSError, match="No space"):
+                tables.quantize(TABLE, output=tmp_path / "two.csv", **quantize)
+        assert names(tmp_path) == before
+    tables.quantize(TABLE, output=tmp_path / "two.csv", **quantize)
+    Certificate.read(tmp_path / "two.csv.certificate.json").verify(tmp_path / "two.csv")
+
+
+def test_a_range_whose_end_is_no_float() -> None:
+    table = pa.table({"ts": [0, 1], "kwh": pa.array([-(2**63), 2**63 - 1])})
+    done = tables.quantize(table, time="ts", value="kwh", low=-(2**63), high=2**63 - 1, bits=1, symbols="left")
+    assert done.table["kwh"].to_pylist() == [-(2.0**63), -0.5]

@@ -33,9 +33,9 @@ class QuantizeVerb:
         return self.records.columns
 
     def warm_up(self) -> None:
-        """Load the kernels, with a value that is thrown away."""
+        """Load the kernels, with a missing value, which no range refuses."""
         for part in self.mechanism.coordinates:
-            part.quantizer.encode(np.array([float(part.quantizer.low)]))
+            part.quantizer.encode(np.array([np.nan]))
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""

@@ -20,6 +20,7 @@ from reticent.errors import ArgumentError
 Charged = Callable[[Path], bool]
 
 _READY = "ready.json"
+_SEALED = "sealed"
 
 
 @dataclass(frozen=True)
@@ -169,14 +170,19 @@ def seal(files: Path) -> None:
     for path in files.rglob("*"):
         sync(path)
     sync(files)
+    (files.parent / _SEALED).touch()
+    sync(files.parent)
 
 
 def _is_whole(folder: Path, output: Path, charged: Charged | None) -> bool:
-    """Whether all files are there: they were marked ready, or charged, which comes after they were sealed."""
+    """Whether all files are there: they were marked ready, or sealed and charged.
+
+    That the released file was charged is not enough: a release that says the same may have been made before.
+    """
     if (folder / _READY).exists():
         return True
     released = folder / "files" / output.name
-    if charged is None or not released.exists() or not charged(released):
+    if charged is None or not (folder / _SEALED).exists() or not released.exists() or not charged(released):
         return False
     _mark_ready(folder)
     return True

@@ -235,11 +235,16 @@ def test_the_command_line_prints_commands_that_are_valid(tmp_path: Path) -> None
 
 
 def test_reading_options_are_handed_on(tmp_path: Path) -> None:
-    reading = Reading("\t", ",", "cp1252", "%d.%m.%Y", "Europe/Berlin", (*Reading().nulls, "-"), True)
+    reading = Reading(
+        "\t", ",", "cp1252", "%d.%m.%Y", "Europe/Berlin", (*Reading().nulls, "-"), True,
+        thousands=".", quote="'", header=False, names=("a", "b"), skip_rows=2, null_id="drop", quarantine=Path("q.csv"),
+    )  # fmt: skip
     assert reading_options(reading) == [
-        "--delimiter", r"\t", "--decimal", ",", "--encoding", "cp1252", "--time-format", "%d.%m.%Y",
-        "--time-zone", "Europe/Berlin", "--null", "-", "--row-names",
+        "--delimiter", r"\t", "--decimal", ",", "--thousands", ".", "--quote", "'", "--encoding", "cp1252",
+        "--time-format", "%d.%m.%Y", "--time-zone", "Europe/Berlin", "--columns", "a,b", "--skip-rows", "2",
+        "--null-id", "drop", "--quarantine", "q.csv", "--null", "-", "--no-header", "--row-names",
     ]  # fmt: skip
+    assert reading_options(Reading()) == []
     for name, output in (
         ("x/CGM.csv.gz", "CGM.done.csv.gz"),
         ("a.parquet", "a.done.parquet"),

@@ -59,19 +59,27 @@ def column_options(time: str, value: str, ids: Iterable[str]) -> tuple[str, ...]
 
 def reading_options(reading: Reading) -> list[str]:
     """The options that make a file be read in this way."""
-    options = []
-    for name, value, usual in (
-        ("delimiter", reading.delimiter, None),
-        ("decimal", reading.decimal, None),
-        ("encoding", reading.encoding, "utf-8"),
-        ("time-format", reading.time_format, None),
-        ("time-zone", reading.time_zone, None),
+    usual, options = Reading(), []
+    for name, value, default in (
+        ("delimiter", reading.delimiter, usual.delimiter),
+        ("decimal", reading.decimal, usual.decimal),
+        ("thousands", reading.thousands, usual.thousands),
+        ("quote", reading.quote, usual.quote),
+        ("encoding", reading.encoding, usual.encoding),
+        ("time-format", reading.time_format, usual.time_format),
+        ("time-zone", reading.time_zone, usual.time_zone),
+        ("columns", ",".join(reading.names), ""),
+        ("skip-rows", reading.skip_rows, usual.skip_rows),
+        ("null-id", reading.null_id, usual.null_id),
+        ("quarantine", reading.quarantine, usual.quarantine),
     ):
-        if value != usual and value is not None:
-            options += [f"--{name}", r"\t" if value == "\t" else value]
+        if value != default:
+            options += [f"--{name}", r"\t" if value == "\t" else str(value)]
     for null in reading.nulls:
         if null not in NULLS:
             options += ["--null", null]
+    if not reading.header:
+        options.append("--no-header")
     return options + (["--row-names"] if reading.row_names else [])
 
 

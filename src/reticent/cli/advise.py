@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PRIVATE = "PRIVATE: computed from the values; keep it in the house. Nothing was released, nothing charged."
 
 
+@opt.reads
 def advise(
     input: opt.INPUT,
     time: opt.TIME,
@@ -40,13 +41,7 @@ def advise(
     as_json: opt.JSON = False,
     memory: opt.MEMORY = None,
     duplicates: opt.DUPLICATES = "error",
-    delimiter: opt.DELIMITER = None,
-    decimal: opt.DECIMAL = None,
-    encoding: opt.ENCODING = "utf-8",
-    time_format: opt.TIME_FORMAT = None,
-    time_zone: opt.TIME_ZONE = None,
-    null: opt.NULL = None,
-    row_names: opt.ROW_NAMES = False,
+    reading: Any = None,
 ) -> None:
     """Compare the mechanisms that fit INPUT: what each promises and costs, and the command. Private; no release."""
     from reticent.advice import advise as ask
@@ -66,7 +61,7 @@ def advise(
         resolution=resolution,
         memory=memory,
         duplicates=duplicates,
-        reading=opt.reading(delimiter, decimal, encoding, time_format, time_zone, null, row_names),
+        reading=reading,
     )
     if as_json:
         typer.echo(json.dumps(advice.to_dict(), ensure_ascii=False, indent=2))

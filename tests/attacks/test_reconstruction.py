@@ -10,6 +10,7 @@ import pytest
 from attack_twins import gain, joint_law, prior_of, random_chain
 
 import reticent as rt
+from reticent.attacks.frame import Rate
 from reticent.attacks.reconstruction import (
     Adversary,
     Case,
@@ -21,7 +22,7 @@ from reticent.attacks.reconstruction import (
     success_bound,
     unprotected,
 )
-from reticent.attacks.reconstruction.trials import GAIN, RECORDS, SUCCESS
+from reticent.attacks.reconstruction.trials import GAIN, RECORDS, SUCCESS, mean_share
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
 from reticent.redaction import RedactionPolicy
@@ -240,6 +241,14 @@ def test_intervals_are_also_counted_record_by_record():
     assert results[0].bound == pytest.approx(best, rel=1e-6)
     assert results[0].within_bound
     assert results[1].within_bound
+
+
+def test_the_interval_of_shares_is_wilsons():
+    for right, units in [(0, 1), (1, 1), (3, 7), (50, 50)]:
+        exact = Rate(right, units).estimate()
+        found = mean_share(right / units, units)
+        assert (found.low, found.high) == pytest.approx((exact.low, exact.high), abs=1e-6)
+    assert mean_share(1.0, 1).low < 0.25
 
 
 @pytest.mark.parametrize("priors", [[0.5, 0.5], [0.9, 0.1], [0.5, 0.3, 0.2], [0.25] * 4, [1.0]])

@@ -115,7 +115,8 @@ def connect(memory: str | None, scratch: Path | None) -> Iterator[duckdb.DuckDBP
     try:
         con.execute(f"SET temp_directory = {text('' if scratch is None else str(scratch))}")
         con.execute(
-            "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false"
+            "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
+            "SET enable_progress_bar = false"  # it would be drawn among what is printed
         )
         if memory is not None:
             try:

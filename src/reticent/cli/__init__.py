@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from reticent._version import __version__
-from reticent.cli import advise, attack, demo, experiment, follow, inspect, key, ledger, model, release
+from reticent.cli import advise, attack, demo, experiment, explore, follow, inspect, key, ledger, model, release
 from reticent.cli.terminal import one_line
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ app.command("quantize", epilog=follow.ALSO.format("quantize"))(release.quantize)
 app.command("switch --follow", hidden=True)(follow.switch)
 app.command("quantize --follow", hidden=True)(follow.quantize)
 app.command("advise")(advise.advise)
+app.command("explore")(explore.explore)
 app.command("fit")(model.fit)
 app.command("attack")(attack.attack)
 app.command("verify")(inspect.verify)

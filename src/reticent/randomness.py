@@ -93,7 +93,9 @@ class EncodedIds:
     @classmethod
     def of(cls, identifiers: Iterable[Any]) -> EncodedIds:
         """Those of plain values."""
-        parts = [encode_id(each) for each in identifiers]
+        identifiers = list(identifiers)
+        kinds = set(map(type, identifiers))
+        parts = [b"i%d" % each for each in identifiers] if kinds == {int} else [encode_id(each) for each in identifiers]
         lengths = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
         return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), np.concatenate([[0], np.cumsum(lengths)]))
 

@@ -43,11 +43,11 @@ def _distribute(ticks: Ints, rows: Codes, a: int, b: int, ends: Codes, ticks2: I
         for k in range(n + 1):
             ends[k] = 0
         for i in range(a, b):
-            ends[min(np.int64(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1) + 1] += 1
+            ends[min(int(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1) + 1] += 1
         for k in range(n):
             ends[k + 1] += ends[k]
         for i in range(a, b):
-            k = min(np.int64(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1)
+            k = min(int(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1)
             j = ends[k]
             ends[k] = j + 1
             ticks2[j], rows2[j] = ticks[i], rows[i]

@@ -201,3 +201,20 @@ def test_the_certificate_of_what_was_set_aside_verifies(tmp_path: Path) -> None:
     out = switched(source, tmp_path / "out.csv", reading=Reading(quarantine=tmp_path / "q.csv"))
     certificate = Certificate.read(tmp_path / "out.csv.certificate.json")
     assert certificate.verify(out).verdict == "consistent"
+
+
+def test_a_series_that_goes_on_in_the_next_table_is_one() -> None:
+    from reticent.tables.extent import Extent
+
+    ids = ["a", "a", "a", "b", "b", None, None, "d"]
+    table = pa.table({"id": ids, "ts": range(8)})
+    for cuts in ([8], [1, 7], [2, 2, 2, 2], [1] * 8, [3, 0, 5]):
+        extent, at = Extent(), 0
+        for size in cuts:
+            extent.add(table.slice(at, size), ("id",))
+            at += size
+        assert extent.facts() == {"rows": 8, "series": 4, "longest": 3}
+    alone = Extent()
+    for at in (0, 4):
+        alone.add(table.slice(at, 4), ())
+    assert alone.facts() == {"rows": 8, "series": 1, "longest": 8}

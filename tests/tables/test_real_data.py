@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import re
+import shlex
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from reticent import tables
+from reticent import cli, tables
 from reticent.certificates import Certificate
 from reticent.errors import InputError, RefusedError, VerificationError
 from reticent.tables import Private, Reading
-from shared_data import shared
+from shared_data import SHARED, shared
+
+PAGE = Path(__file__).parents[2] / "docs" / "real-data.md"
+QUICK = ("An office", "Weather", "Trips of green")  # the others are in the slow suite
 
 
 def verified(release: tables.Release) -> pa.Table:
@@ -156,3 +163,59 @@ def test_glucose_switched_and_coarsened(tmp_path: Path) -> None:
         tables.quantize(source, low=40, high=400, bits=3, outside="clip", output=tmp_path / "q.parquet", **common)
     )
     assert set(coarse["glucose"].drop_null().to_pylist()) <= {40 + 22.5 + 45 * i for i in range(8)}
+
+
+def sections() -> list[Any]:
+    """The sections of the page on real data: heading, and its blocks of commands and of Python."""
+    found = []
+    for part in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]:
+        heading = part.splitlines()[0]
+        blocks = re.findall(r"^```(sh|python)\n(.*?)^```$", part, flags=re.M | re.S)
+        marks = [] if heading.startswith(QUICK) else [pytest.mark.slow]
+        found.append(pytest.param(blocks, id=heading, marks=marks))
+    return found
+
+
+def run_command(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run a line of a shell in this process; its words, with the names of files filled in."""
+    words = [
+        name
+        for word in shlex.split(line)
+        for name in (sorted(glob.glob(word)) if "*" in word or "[" in word else [word])
+    ]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code, line
+    return words
+
+
+@pytest.mark.parametrize("blocks", sections())
+def test_the_page_on_real_data(
+    blocks: list[tuple[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each command goes through, the plan accounts for every row, and what is released verifies."""
+    shared("data")
+    (tmp_path / "shared").symlink_to(SHARED)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("RETICENT_HOME", str(tmp_path / "home"))
+    for kind, body in blocks:
+        if kind == "python":
+            exec(compile(body, str(PAGE), "exec"), {})
+            continue
+        for line in body.splitlines():
+            words = run_command(
+                line.replace(" -o ", " --no-diagnosis -o ") if " redact " in line else line, monkeypatch
+            )
+            said = capsys.readouterr().err
+            (rows,) = re.findall(r"^rows: +([\d,]+) read(.*)$", said, flags=re.M)
+            parts = [int(each.replace(",", "")) for each in re.findall(r"([\d,]+) (?:kept|dropped|set aside)", rows[1])]
+            assert not parts or sum(parts) == int(rows[0].replace(",", ""))
+            output = Path(words[words.index("-o") + 1])
+            if words[1] != "fit":
+                certificate = Certificate.read(output.with_name(f"{output.name}.certificate.json"))
+                assert certificate.verify(output).verdict == "consistent"

@@ -200,7 +200,8 @@ def limit(records: Records, since: str | None, until: str | None) -> Records:
         raise InputError("since, until: must be times like those of the time column") from None
     if not rows:
         raise InputError("since, until: no record lies between them")
-    return replace(records, view="limited", rows=rows)
+    period = " ".join(f"{word} {at}" for word, at in (("from", since), ("until", until)) if at)
+    return replace(records, view="limited", rows=rows, plan=(*records.plan, ("period", f"{rows:,} rows {period}")))
 
 
 def find_states(records: Records) -> tuple[Hashable, ...]:

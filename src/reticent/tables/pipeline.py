@@ -23,8 +23,9 @@ from reticent.errors import ArgumentError
 from reticent.randomness import Source
 from reticent.tables.arranging import limit_memory
 from reticent.tables.charging import Account, Gathering, Work, file_hash, file_hashes, parts
-from reticent.tables.chunks import Chunk, chunks, series_offsets
+from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.delimited import Reading
+from reticent.tables.extent import Extent
 from reticent.tables.formats import Writer, format_of_name, with_whole_seconds
 from reticent.tables.formulas import formula_names, guarded
 from reticent.tables.frames import from_arrow
@@ -376,7 +377,7 @@ def _pass(
     Returns what the release itself shows, and which data it speaks of (for the ledger, if there is one).
     """
     gathering = Gathering(verb) if job.account.ledger is not None else None
-    rows = series = longest = seen = 0
+    extent, seen = Extent(), 0
     pending: Future[None] | None = None
     names: list[str] = []
     stream = chunks(verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep)
@@ -391,10 +392,7 @@ def _pass(
             if pending is not None:
                 pending.result()
             pending = writing.submit(write, table)
-            lengths = np.diff(series_offsets(table, verb.released.id)) if table.num_rows else np.empty(0, np.int64)
-            rows += table.num_rows
-            series += len(lengths)
-            longest = max(longest, int(lengths.max(initial=0)))
+            extent.add(table, verb.released.id)
             seen += chunk.table.num_rows
             names = table.column_names
             if job.private_report and len(pairs) < SAMPLE_SERIES and table.num_rows == chunk.table.num_rows:
@@ -406,7 +404,7 @@ def _pass(
     columns = verb.released
     named = {"id": list(columns.id), "time": columns.time, "value": list(columns.value), "kept": list(columns.keep)}
     added = [name for name in names if name not in columns.all]
-    facts = {"columns": {**named, "added": added}, "rows": rows, "series": series, "longest": longest}
+    facts = {"columns": {**named, "added": added}, **extent.facts()}
     return facts, Coverage.everything() if gathering is None else gathering.finish()
 
 

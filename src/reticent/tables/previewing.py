@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from reticent.accounting.lines import Charge
 from reticent.certificates import Certificate
 from reticent.tables.aggregating import AggregateVerb
 from reticent.tables.charging import Gathering, Work
-from reticent.tables.chunks import chunks, series_offsets
+from reticent.tables.chunks import chunks
+from reticent.tables.extent import Extent
 from reticent.tables.pipeline import Job, Release, Verb, declared, opened
 from reticent.tables.planning import with_released
 
@@ -31,17 +30,15 @@ def preview(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ..
     with opened(job, extra) as records:
         verb = make_verb(records)
         gathering = Gathering(verb) if job.account.ledger is not None else None
-        rows = series = longest = 0
+        extent = Extent()
         names: list[str] = []
         for chunk in chunks(verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep):
             table = verb.examine(chunk)
             if gathering is not None:
                 gathering.add(chunk)
-            lengths = np.diff(series_offsets(table, verb.released.id))
-            rows, series = rows + table.num_rows, series + len(lengths)
-            longest = max(longest, int(lengths.max(initial=0)))
+            extent.add(table, verb.released.id)
             names = table.column_names
-        facts = _facts(verb, names) | {"rows": rows, "series": series, "longest": longest}
+        facts = _facts(verb, names) | extent.facts()
         parameters = {"duplicates": job.duplicates, **verb.parameters(), **declared(job.reading)}
         certificate = Certificate.issue(verb.action, parameters, facts, job.source.seeded)
         charge = None

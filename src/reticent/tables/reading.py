@@ -108,7 +108,7 @@ class DoesNotFitError(InputError):
 
 @contextmanager
 def connect(memory: str | None, scratch: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A private in-memory DuckDB that spills into `scratch` and loads nothing from outside; without one it spills nowhere."""
+    """A private in-memory DuckDB that spills into `scratch`, if there is one, and loads nothing from outside."""
     import duckdb
 
     con = duckdb.connect()
@@ -291,9 +291,8 @@ def _typed(
     plan.append(rows_line(read, rows, dropped or 0, out))
     left = [name for name in given if name not in columns.all]
     if left:
-        plan.append(
-            ("columns dropped", ", ".join(left) if cut is None or not cut.first_line_is_data else f"{len(left)}")
-        )
+        shown = f"{len(left):,}" if cut is not None and cut.first_line_is_data else _some(left)
+        plan.append(("columns dropped", shown))
     if reading.states and schema is not None:
         at = schema.get_field_index(columns.value[0])
         schema = schema.remove(at)  # the states have a type of their own
@@ -336,7 +335,13 @@ def _has(names: list[str], cut: Cut | None) -> str:
             f"has {len(names)} columns, and a first line that looks like data; if it is, pass --no-header and name the "
             "columns with --columns"
         )
-    return f"has {', '.join(names[:20])}"
+    return f"has {_some(names)}"
+
+
+def _some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - 12
+    return ", ".join(names[:12]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _part(name: str, columns: Columns) -> str:

@@ -33,23 +33,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     data: Any = pa.table({**rows, "t": pa.array(np.array(rows["t"]) * 1_800_000_000, pa.timestamp("us"))})
     common: dict[str, Any] = {"id": "id", "time": "t", "private_report": True, "ledger": folder / "ledger.db"}
     secret = {"value": "on", "private": "1970-01-02/1970-01-02 02:00", "epsilon": 1.0, "model": chain}
+    cells = {"value": "kwh", "low": 0, "high": 10, "outputs": 5}
+
+    def place(name: str) -> dict[str, Any]:  # the ledger refuses to join kinds, so each is of data of its own
+        return {**common, "dataset": name, "output": folder / f"{name}.csv"}
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RETICENT_HOME", str(folder / "home"))
-        tables.redact(data, **secret, output=folder / "sequential.csv", mechanism="sequential", **common)
-        tables.redact(
-            data, **secret, output=folder / "optimal.csv", mechanism="optimal", **{**common, "dataset": "again"}
-        )
-        tables.switch(data, value="kwh", window=6, epsilon=2.0, output=folder / "switch.csv", **common)
-        cells = {"value": "kwh", "low": 0, "high": 10, "outputs": 5}
-        tables.quantize(data, **cells, output=folder / "quantize.csv", **{**common, "dataset": "cells"})
-        tables.aggregate(
-            data,
-            query="mean",
-            resolution="0.01",
-            output=folder / "aggregate.csv",
-            **cells,
-            **{**common, "dataset": "means"},
-        )
+        for mechanism in ("sequential", "optimal"):
+            tables.redact(data, **secret, mechanism=mechanism, **place(mechanism))
+        tables.switch(data, value="kwh", window=6, epsilon=2.0, **place("switch"))
+        tables.quantize(data, **cells, **place("quantize"))
+        tables.aggregate(data, query="mean", resolution="0.01", **cells, **place("aggregate"))
     return folder
 
 

@@ -142,9 +142,9 @@ def figures(certificate: Certificate) -> Iterator[Figure]:
     if local:
         yield _probability(design, chains[0].states, before[: reach[0]], after[: reach[1]])
     else:
-        walks = [_walk(design, chains[0], side, most) for side, most in zip((-1, 1), reach, strict=True)]
-        if walks[0] is not None and walks[1] is not None:
-            yield _probability(design, ("",), *walks)
+        left, right = (_walk(design, chains[0], side, most) for side, most in zip((-1, 1), reach, strict=True))
+        if left is not None and right is not None:
+            yield _probability(design, ("",), left, right)
     yield _influence(design, chains, reach, asked, leakage)
 
 

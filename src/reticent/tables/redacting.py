@@ -153,9 +153,7 @@ class RedactVerb:
             raise self.tried.refuse(self.margin)
         return runs(withheld)
 
-    def _draw(
-        self, guarded: Sequence[Guarded], source: Source, withheld: NDArray[np.bool_]
-    ) -> None:
+    def _draw(self, guarded: Sequence[Guarded], source: Source, withheld: NDArray[np.bool_]) -> None:
         lengths = np.array([series.n for _, _, series, _, _ in guarded])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         full = np.full(int(offsets[-1]), -1, dtype=np.int64)

@@ -83,6 +83,18 @@ def test_the_order_is_that_of_duckdb(tmp_path: Path, monkeypatch: Any, ids: Any,
     assert not list(tmp_path.iterdir())
 
 
+def test_memory_changes_no_table(tmp_path: Path, monkeypatch: Any) -> None:
+    columns = Columns("ts", ("double",), ("id",))
+    with opened(panel(300, 60, seed=8), columns, tmp_path) as records:
+        sizes = []
+        for memory in (10**9, 100_000, 40_000):
+            monkeypatch.setattr(arranging, "_memory", lambda con, memory=memory: memory)
+            tables = arranging.arranged(records, columns.all, 200)
+            assert tables is not None
+            sizes.append([table.num_rows for table, _ in tables])
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
 def test_several_identifiers_none_and_one(tmp_path: Path) -> None:
     table = panel(30, 20, seed=2)
     for ids in (("id", "word2"), ()):

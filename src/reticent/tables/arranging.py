@@ -97,7 +97,8 @@ def arranged(records: Records, names: Iterable[str], rows: int) -> Iterator[tupl
         return None
     if plan.starts[-1] <= room:
         return _in_memory(plan, rows)
-    parts = _shares(plan.starts, max(room // 2, 1))  # while one is being written the next is laid out
+    cuts = _shares(plan.starts, rows)  # which depend on the data alone, so that the memory shows nowhere
+    parts = cuts[_shares(plan.starts[cuts], max(room // 2, 1))]  # while one is being written the next is laid out
     return None if parts.size > _MOST_PARTS else _by_way_of_disk(plan, parts, rows)
 
 
@@ -218,7 +219,8 @@ class _Part:
         import pyarrow as pa
 
         order = self._order()
-        cuts = _shares(self._starts, rows)
+        last = self._first + self._starts.size - 1
+        cuts = _shares(self._plan.starts[self._first : last + 1], rows)
         for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             offsets = self._starts[a : b + 1]
             here = slice(int(offsets[0]), int(offsets[-1]))

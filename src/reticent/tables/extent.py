@@ -28,14 +28,14 @@ class Extent:
         if not table.num_rows:
             return
         lengths = np.diff(series_offsets(table, ids))
-        named = table.select(ids)
-        if self.rows and named.slice(0, 1).to_pylist() == self._last:
+        first, last = ([table[name][at].as_py() for name in ids] for at in (0, table.num_rows - 1))
+        if self.rows and first == self._last:
             lengths[0] += self._length
             self.series -= 1
         self.rows += table.num_rows
         self.series += lengths.size
         self.longest = max(self.longest, int(lengths.max()))
-        self._last, self._length = named.slice(table.num_rows - 1).to_pylist(), int(lengths[-1])
+        self._last, self._length = last, int(lengths[-1])
 
     def facts(self) -> dict[str, int]:
         """As a certificate says it."""

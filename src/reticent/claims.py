@@ -189,7 +189,7 @@ def withheld(mechanism: AggregateQuantization) -> str:
 
 
 def rosters(parameters: Mapping[str, Any], readings: int) -> Iterator[Roster]:
-    """The roster of each group of a certificate, one after the other: whoever wrote it may have put any number there."""
+    """The roster of each group of a certificate, one after the other: any number may stand there."""
     for people, count in parameters["groups"]:
         yield from repeat(Roster(people, people * readings, readings), count)
 

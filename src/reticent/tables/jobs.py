@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Required, TypedDict
 
@@ -93,7 +93,8 @@ def job_of(table: Any, options: Options, action: str = "", once: bool = False, *
     reading = options.get("reading") or Reading()
     read: dict[str, Any] = {"states": reading.states} if reading.states else {}
     read |= {"null_id": reading.null_id} if reading.null_id != "error" else {}
-    written = {name: options[name] for name in _WRITTEN if options.get(name) not in (None, "keep")}
+    given: Mapping[str, Any] = options
+    written = {name: given[name] for name in _WRITTEN if given.get(name) not in (None, "keep")}
     formulas = options.get("formulas", "keep")
     check_formulas(formulas)
     return Job(

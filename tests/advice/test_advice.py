@@ -84,7 +84,7 @@ CASES = {
         melt=True,
     ),
 }
-QUICK = ("seattle-weather", "household-power")
+QUICK = ("seattle-weather",)
 
 
 def run(command: str, folder: Path, *more: str) -> str:
@@ -167,6 +167,22 @@ def test_the_command_realises_what_was_expected(name: str, tmp_path: Path) -> No
             assert expected.low <= expected.value <= expected.high
             if figure is not None:
                 assert expected.low <= figure <= expected.high, (name, option.commands[-1], expected, figure)
+
+
+def test_a_redaction_releases_the_share_that_was_expected() -> None:
+    power, common = rt.datasets.path("household-power"), {"time": "time", "value": "water_heater"}
+    evening = "2007-12-20 18:00/2007-12-20 23:30"
+    advice = advise(power, private=(evening,), epsilon=1.0, source=rt.seeded_source(4), **common)
+    option = next(each for each in advice.options if "--mechanism" in each.commands[-1] and "optimal" in each.guarantee)
+    until = option.commands[0].split("--until '")[1].split("'")[0]
+    model = rt.tables.fit(power, until=until, **common)
+    frame = pd.read_csv(power, parse_dates=["time"])
+    released = rt.tables.redact(
+        frame, private=evening, epsilon=1.0, model=model, mechanism="optimal", ledger=False,
+        source=rt.seeded_source(5), **common,
+    ).table  # fmt: skip
+    (share,) = option.utility
+    assert 0.98 < share.low <= 1 - released["water_heater_redacted"].mean() <= share.high < 1
 
 
 @pytest.mark.parametrize("mechanism", [0, 1])

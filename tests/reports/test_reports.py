@@ -24,6 +24,7 @@ from reticent.randomness import seeded_source
 from reticent.redaction import RedactionPolicy, markov_quilt, sequential_redaction
 from reticent.reports import private_report, public_report, redaction, with_composition
 from reticent.reports.drawing import PALETTE
+from reticent.reports.words import at_most, share
 from reticent.switching import MECHANISMS, MallowsSwitch
 from reticent.tables.pipeline import Pair
 
@@ -573,3 +574,10 @@ def test_a_sequential_redaction_is_drawn_as_it_is_expected_to_go() -> None:
     sides = [redaction._walk(design, chain, side, 24) for side in (-1, 1)]
     assert 2 + sum(side.sum() for side in sides) == pytest.approx(50 * (1 - mechanism.utility()), abs=1e-9)
     assert all((np.diff(side[:, 0]) <= 0).all() for side in sides)
+
+
+def test_a_number_that_is_short_is_not_rounded_at_all() -> None:
+    assert [at_most(value) for value in (0.1, 0.3, 46.0, 1e-6, 2.0)] == ["0.1", "0.3", "46", "1e-06", "2"]
+    assert at_most(0.1 + 1e-12) == "0.100001"
+    assert [share(value) for value in (0.953, 0.1, 1.0)] == ["95.3 %", "10 %", "100 %"]
+    assert share(0.95299999) == "95.2999 %"

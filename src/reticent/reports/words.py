@@ -30,14 +30,14 @@ def number(value: Any) -> str:
 def at_most(value: Any) -> str:
     """A cost (ε, δ, bits): as `number`, never rounded below what it is."""
     if isinstance(value, float) and not _special(value):
-        return _plain(float(_UP.create_decimal(value)))
+        return _plain(float(_UP.create_decimal(repr(float(value)))))
     return number(value)
 
 
 def share(value: Any) -> str:
     """A fraction as a percentage, never rounded above what it is."""
     if isinstance(value, int | float) and math.isfinite(value):
-        return f"{float(_DOWN.create_decimal(round(100 * value, 9))):.6g} %"
+        return f"{float(_DOWN.create_decimal(repr(round(100 * float(value), 9)))):.6g} %"
     return number(value)
 
 

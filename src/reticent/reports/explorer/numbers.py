@@ -131,7 +131,7 @@ def shortened(cell: Cell, costs: int) -> Cell:
     """With as many digits as ship; of what is promised, the first `costs` numbers, never less than it is."""
     if isinstance(cell, str):
         return cell
-    promised = [float(_UP.create_decimal(each)) if isinstance(each, float) else each for each in cell[:costs]]
+    promised = [float(_UP.create_decimal(repr(each))) if isinstance(each, float) else each for each in cell[:costs]]
     rest = [float(f"{each:.{DIGITS}g}") if isinstance(each, float) else each for each in cell[costs:]]
     return promised + rest
 

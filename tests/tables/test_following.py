@@ -386,8 +386,8 @@ def slowly(process: subprocess.Popen[bytes], data: bytes, seconds: float) -> Non
         pass
 
 
-def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.Random) -> None:
-    """Kill runs at random moments until one of them ends; compare with a run that nobody disturbed."""
+def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.Random) -> int:
+    """Kill runs at random moments until one of them ends; compare with a run that nobody disturbed; how many kills."""
     folder.mkdir()
     data = text(ROWS, "jsonl")
     one = folder / "one.jsonl"
@@ -431,6 +431,7 @@ def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.R
         assert out.read_bytes() == one.read_bytes()
         assert Certificate.read(folder / "out.jsonl.certificate.json").verify(out).verdict == "consistent"
     assert kills >= min(times, 1)
+    return kills
 
 
 @pytest.mark.parametrize(("verb", "pipe"), [("switch", False), ("quantize", True)])
@@ -444,8 +445,7 @@ def test_killed_at_random_moments(tmp_path: Path, verb: str, pipe: bool) -> None
 def test_killed_at_fifty_random_moments(tmp_path: Path, verb: str, pipe: bool) -> None:
     draw, kills = random.Random(f"{verb}{pipe}"), 0
     while kills < 50:
-        killed_often(tmp_path / f"{kills}", verb, 5, pipe, draw)
-        kills += 5
+        kills += killed_often(tmp_path / f"{kills}", verb, 5, pipe, draw)
 
 
 def test_asked_to_stop_it_stops_at_a_checkpoint(tmp_path: Path) -> None:

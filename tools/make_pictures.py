@@ -1,6 +1,6 @@
 """Take the pictures of pages that the documentation shows, in the system's Chromium, driven by Playwright.
 
-    pip install '.[dev]' && python tools/make_pictures.py
+pip install '.[dev]' && python tools/make_pictures.py
 """
 
 from __future__ import annotations

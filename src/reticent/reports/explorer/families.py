@@ -307,7 +307,7 @@ def switching(given: Input) -> Family:
                 [_steps(window, given) for window in numbers.WINDOWS],
                 [str(window) for window in numbers.WINDOWS],
                 numbers.WINDOWS.index(12),
-                "Two instants fewer than so many steps apart cannot be told apart.",
+                "The order of values fewer than so many steps apart is hidden, as far as ε and δ say.",
             ),
             Slider(
                 "epsilon",

@@ -23,6 +23,8 @@ ROOMS = (
     "information",
     "quantization",
     "redaction",
+    "reports",
+    "spark",
     "switching",
     "tables",
 )

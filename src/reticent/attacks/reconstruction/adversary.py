@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +24,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mechanism: TypeAlias = RedactionPolicy | SequentialRedaction
 
-_MOST_REALISATIONS = 1 << 12
 _ENTER, _MEET, _LEAVE = 1, 2, 4
 
 
@@ -174,17 +172,13 @@ class Adversary:
         return weights, paths
 
     def success_bound(self, epsilon: float) -> float:
-        """What ε allows any adversary to guess right, on average over series of the chain: see `success_bound`."""
-        first, last = self.secret
-        _, most = self.prior_guess
-        if self.chain.size ** (last - first + 1) > _MOST_REALISATIONS:
-            return success_bound(epsilon, np.full(max(1, int(1 / most)), most))
-        priors = [
-            self.chain.law(first)[path[0]]
-            * np.prod([self.chain.step(first + k)[a, b] for k, (a, b) in enumerate(pairwise(path))])
-            for path in product(range(self.chain.size), repeat=last - first + 1)
-        ]
-        return success_bound(epsilon, np.array(priors))
+        """What ε allows any adversary to guess right, on average over series of the chain: see `success_bound`.
+
+        A redaction tells realisations apart by their two end values alone. So of those with the same ends only the most
+        probable one is worth a guess, and the bound is that for telling pairs of end values apart, each with the
+        probability of its most probable realisation.
+        """
+        return success_bound(epsilon, np.exp(self._best_paths[0]).ravel())
 
 
 class TwiceShown(Adversary):
@@ -223,7 +217,7 @@ def success_bound(epsilon: float, priors: Floats) -> float:
     epsilon : float
         Nats, at least the mechanism's leakage.
     priors : array, shape (m,)
-        Probabilities of the realisations of the secret (or of more than their largest ones, in a bound).
+        Probabilities of the realisations of the secret, or of those that are worth a guess.
 
     Notes
     -----

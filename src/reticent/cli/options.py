@@ -36,7 +36,8 @@ PRIVATE_REPORT = Annotated[
 SEED = Annotated[int | None, typer.Option("--seed", help="For tests only: a release with a seed is not private.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 MEMORY = Annotated[
-    str | None, typer.Option("--memory", help="What sorting may use before it spills: 1GB, or a quarter of all if less.")
+    str | None,
+    typer.Option("--memory", help="What sorting may use before it spills: 1GB, or a quarter of all if less."),
 ]
 DUPLICATES = Annotated[
     str,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +19,11 @@ from reticent.errors import ArgumentError
 from reticent.quantization import Quantizer
 
 Floats = NDArray[np.float64]
+Row: TypeAlias = tuple[tuple[Any, ...], ...]  # column by column
 
 ERROR = "mean distance from a value to its guess"
 _STRETCHES = 20
-_MANY = 10**18
+_LONG = 64  # values of two outputs or more: no file has as many rows as these have answers
 
 
 def present(series: Sequence[ArrayLike]) -> list[Floats]:
@@ -95,34 +97,33 @@ def one_cell_more(quantizer: Quantizer) -> Quantizer:
     return Quantizer([*edges, quantizer.high], outside=quantizer.outside, missing=quantizer.missing)
 
 
-def unique_records(pairs: Sequence[SeriesPair], names: Sequence[str], outputs: int) -> AttackResult:
+def unique_records(pairs: Sequence[SeriesPair], cells: Mapping[str, Quantizer]) -> AttackResult:
     """The share of records whose values, all columns together, no other record has."""
+    before, after = (
+        [tuple((value,) for value in row) for table in tables for row in zip(*_columns(table, cells), strict=True)]
+        for tables in ([pair.before for pair in pairs], [pair.after for pair in pairs])
+    )
     return _unique(
-        "unique records",
-        [row for pair in pairs for row in zip(*_columns(pair.before, names), strict=True)],
-        [row for pair in pairs for row in zip(*_columns(pair.after, names), strict=True)],
-        outputs,
-        "the exact values of one record, and that it is among those released",
+        "unique records", before, after, cells, "the exact values of one record, and that it is among those released"
     )
 
 
-def unique_series(pairs: Sequence[SeriesPair], names: Sequence[str], outputs: int) -> AttackResult:
+def unique_series(pairs: Sequence[SeriesPair], cells: Mapping[str, Quantizer]) -> AttackResult:
     """The share of series that no other series equals."""
-    longest = max(pair.after.num_rows for pair in pairs)
+    before, after = (
+        [tuple(map(tuple, _columns(table, cells))) for table in tables]
+        for tables in ([pair.before for pair in pairs], [pair.after for pair in pairs])
+    )
     return _unique(
-        "unique series",
-        [tuple(map(tuple, _columns(pair.before, names))) for pair in pairs],
-        [tuple(map(tuple, _columns(pair.after, names))) for pair in pairs],
-        outputs ** min(longest, 64),
-        "the exact values of one series, and that it is among those released",
+        "unique series", before, after, cells, "the exact values of one series, and that it is among those released"
     )
 
 
-def _columns(table: Any, names: Sequence[str]) -> list[list[Any]]:
+def _columns(table: Any, names: Iterable[str]) -> list[list[Any]]:
     return [[None if value != value else value for value in table[name].to_pylist()] for name in names]
 
 
-def _unique(name: str, before: list[Any], after: list[Any], outputs: int, knows: str) -> AttackResult:
+def _unique(name: str, before: list[Row], after: list[Row], cells: Mapping[str, Quantizer], knows: str) -> AttackResult:
     total = len(after)
     return AttackResult(
         name,
@@ -130,7 +131,7 @@ def _unique(name: str, before: list[Any], after: list[Any], outputs: int, knows:
         Estimate.exact(_share_alone(after), total),
         Estimate.exact(_share_alone(before), total),
         Estimate.exact(1 / total, total),
-        bound=most_unique(total, min(outputs, _MANY)),
+        bound=most_alone(before, list(cells.values())),
         bound_reason="unique ones have outputs of their own, and where there are more than outputs, some are shared.",
         trained="nothing: it looks for the cells of what it knows",
         knows=knows,
@@ -138,6 +139,34 @@ def _unique(name: str, before: list[Any], after: list[Any], outputs: int, knows:
     )
 
 
-def _share_alone(rows: list[Any]) -> float:
+def most_alone(rows: Sequence[Row], quantizers: Sequence[Quantizer]) -> float:
+    """The largest share of unique rows that the outputs leave possible.
+
+    How long a row is and, unless it counts as an output, when a value is missing, are public. So rows that differ in
+    these are told apart anyway, and `most_unique` holds among those that agree.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        The values as they are, column by column; None where missing.
+    quantizers : sequence of Quantizer
+        One a column.
+    """
+    groups = Counter(
+        tuple(
+            tuple(own.extra_outputs == 0 and value is None for value in column)
+            for column, own in zip(row, quantizers, strict=True)
+        )
+        for row in rows
+    )
+    most = 0.0
+    for missing, count in groups.items():
+        shown = [len(gaps) - sum(gaps) for gaps in missing]
+        outputs = math.prod(own.outputs ** min(n, _LONG) for own, n in zip(quantizers, shown, strict=True))
+        most += count * most_unique(count, outputs)
+    return most / len(rows)
+
+
+def _share_alone(rows: list[Row]) -> float:
     counts = Counter(rows)
     return sum(1 for row in rows if counts[row] == 1) / len(rows)

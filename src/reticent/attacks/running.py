@@ -305,9 +305,9 @@ def _quantisation(reader: Reader, runs: int, source: Source, notes: list[str]) -
         yield f"values of {name}", partial(_of_column, name, recover, own, before)
         yield f"two releases of {name}", partial(_of_column, name, link_quantizers, own, one_cell_more(own), before)
     if len(columns.value) > 1:
-        yield "unique records", partial(unique_records, pairs, columns.value, mechanism.outputs)
+        yield "unique records", partial(unique_records, pairs, cells)
     if len(pairs) > 1:
-        yield "unique series", partial(unique_series, pairs, columns.value, mechanism.outputs)
+        yield "unique series", partial(unique_series, pairs, cells)
     else:
         notes.append("There is one series alone, so it cannot be told from others.")
 

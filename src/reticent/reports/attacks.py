@@ -124,8 +124,10 @@ def described(settings: Mapping[str, Any]) -> str:
             words.append(f"{several(value, 'step')} apart")
         elif key in ("column", "adversary", "on"):
             words.append(str(value))
-        elif key in ("n", "outputs"):
-            words.append(f"{number(value)} {'in a group' if key == 'n' else 'outputs'}")
+        elif key == "outputs":
+            words.append(several(value, "output"))
+        elif key == "n":
+            words.append(f"{number(value)} in a group")
     return ", ".join(words)
 
 

@@ -22,7 +22,7 @@ from reticent.attacks.reconstruction import (
     success_bound,
     unprotected,
 )
-from reticent.attacks.reconstruction.trials import GAIN, RECORDS, SUCCESS, mean_share
+from reticent.attacks.reconstruction.trials import GAIN, RECORDS, SUCCESS, drawn_cases, mean_share
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
 from reticent.redaction import RedactionPolicy
@@ -185,6 +185,17 @@ def test_an_estimate_of_the_chain_comes_near_the_truth(chain):
     assert odds.bound is None if chain == "estimated" else odds.within_bound
     case = Case(mechanism, *sample_outputs(mechanism, 5_000, seeded_source(2)))
     assert estimate_chain([case]).transition == pytest.approx(mechanism.chain.transition, abs=0.01)
+
+
+def test_long_series_are_drawn_a_few_at_a_time():
+    """A year of half-hours: ten thousand of them at once would not fit into memory."""
+    mechanism = rt.markov_quilt(LAZY, 17_520, 9_000, 1.0)
+    told = []
+    cases = drawn_cases(mechanism, 300, seeded_source(1), lambda done, total: told.append((done, total)))
+    sizes = [case.codes.size for case in cases]
+    assert max(sizes) <= 2_100_000
+    assert sum(sizes) == 300 * 17_520
+    assert told == [(119, 300), (238, 300), (300, 300)]
 
 
 def test_it_succeeds_where_nothing_is_protected():

@@ -18,8 +18,8 @@ from reticent.accounting.composition import compose, composed_delta, refined, te
 from reticent.attacks.cells import ERROR, distance, middles, present
 from reticent.attacks.frame import AttackResult, Estimate
 from reticent.attacks.realignment import advantage_bound, draw_orders, neighbour_test
-from reticent.attacks.reconstruction import Case, reconstruct_cases, redacted, sample_outputs
-from reticent.attacks.reconstruction.trials import DRAWN
+from reticent.attacks.reconstruction import Case, redacted
+from reticent.attacks.reconstruction.trials import DRAWN, Tally, drawn_cases
 from reticent.errors import ArgumentError
 from reticent.guarantees import TemporalGuarantee
 from reticent.quantization import Quantizer
@@ -65,24 +65,25 @@ def link_redactions(
     """
     source = secure_source() if source is None else source
     other = mechanism if other is None else other
-    where = "this release, and a fresh draw"
-    if cases is None:
-        cases, where = [Case(mechanism, *sample_outputs(mechanism, runs, source))], DRAWN
-    again = [redacted(other, case.codes, source) for case in cases]
-    alone = reconstruct_cases(cases, mechanism.leakage(), where=where)
+    where = DRAWN if cases is None else "this release, and a fresh draw"
+    product = None
     if isinstance(mechanism, RedactionPolicy) and isinstance(other, RedactionPolicy):
         product = mechanism.composed(other)
-        both = [
-            Case(product, case.codes, np.where(case.outputs >= 0, case.outputs, second))
-            for case, second in zip(cases, again, strict=True)
-        ]
-        together = reconstruct_cases(both, product.leakage(), where=where)
-    else:
-        if mechanism is not other or not isinstance(mechanism, SequentialRedaction):
-            raise ArgumentError("other: a sequential redaction is only linked with itself, drawn twice")
-        both = [replace(case, again=second) for case, second in zip(cases, again, strict=True)]
-        together = reconstruct_cases(both, math.inf, where=where)
-    return tuple(_named(result, releases) for releases, pair in ((1, alone), (2, together)) for result in pair)
+    elif mechanism is not other:
+        raise ArgumentError("other: a sequential redaction is only linked with itself, drawn twice")
+    alone = Tally(mechanism.leakage())
+    both = Tally(math.inf if product is None else product.leakage())
+    for case in drawn_cases(mechanism, runs, source) if cases is None else cases:
+        again = redacted(other, case.codes, source)
+        alone.add(case)
+        both.add(
+            replace(case, again=again)
+            if product is None
+            else Case(product, case.codes, np.where(case.outputs >= 0, case.outputs, again))
+        )
+    return tuple(
+        _named(result, releases) for releases, tally in ((1, alone), (2, both)) for result in tally.results(where=where)
+    )
 
 
 def _named(result: AttackResult, releases: int) -> AttackResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -95,6 +95,28 @@ def redacted(mechanism: Mechanism, codes: Ints, source: Source) -> Ints:
     return np.where(mask.reshape(runs, n), -1, codes)
 
 
+def drawn_cases(
+    mechanism: Mechanism, runs: int, source: Source, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Case]:
+    """Redacted series of the mechanism's chain, a few million records at a time; fewer than `runs` of very long ones.
+
+    Parameters
+    ----------
+    mechanism : RedactionPolicy or SequentialRedaction
+    runs : int
+        Series drawn.
+    source : Source
+    progress : callable, optional
+        Called with runs done and runs in all.
+    """
+    runs = min(runs, max(500, 100 * _RECORDS_AT_ONCE // mechanism.n))
+    at_once = max(1, _RECORDS_AT_ONCE // mechanism.n)
+    for start in range(0, runs, at_once):
+        yield Case(mechanism, *sample_outputs(mechanism, min(at_once, runs - start), source))
+        if progress:
+            progress(min(runs, start + at_once), runs)
+
+
 def estimate_chain(cases: Sequence[Case]) -> MarkovChain:
     """What an adversary makes of the transitions that are shown; its first instant is that of record 0 at phase 0."""
     from reticent.attacks.reconstruction import _kernels
@@ -149,21 +171,9 @@ def reconstruct(
     if runs < 1:
         raise ArgumentError("runs: must be a positive number of series to draw")
     source = secure_source() if source is None else source
-    runs = min(runs, max(500, 100 * _RECORDS_AT_ONCE // mechanism.n))
-    at_once = max(1, _RECORDS_AT_ONCE // mechanism.n)
-    cases = []
-    for start in range(0, runs, at_once):
-        cases.append(Case(mechanism, *sample_outputs(mechanism, min(at_once, runs - start), source)))
-        if progress:
-            progress(min(runs, start + at_once), runs)
-    knowing = Adversary.knowing(mechanism, secret)
-    return _results(
-        cases,
-        mechanism.leakage() if epsilon is None else epsilon,
-        chain,
-        DRAWN,
-        knowing.secret,
-    )
+    cases = drawn_cases(mechanism, runs, source, progress)
+    epsilon = mechanism.leakage() if epsilon is None else epsilon
+    return _results(cases, epsilon, chain, DRAWN, Adversary.knowing(mechanism, secret).secret)
 
 
 def reconstruct_cases(
@@ -192,9 +202,16 @@ def reconstruct_cases(
 
 
 @dataclass
-class _Tally:
-    """What was counted, over all secrets of all cases."""
+class Tally:
+    """What was counted, over all secrets of all cases, and the results that it comes to.
 
+    Parameters
+    ----------
+    epsilon : float
+        Nats, that were promised; infinite where nothing is.
+    """
+
+    epsilon: float
     trials: int = 0
     right: int = 0
     control_right: int = 0
@@ -210,7 +227,12 @@ class _Tally:
         """Records of the longest secret."""
         return max((int(counts[0, 3]) for counts in self.records), default=0)
 
-    def add(self, case: Case, secret: Secret, believed: MarkovChain, epsilon: float) -> None:
+    def add(self, case: Case, believed: MarkovChain | None = None, only: Secret | None = None) -> None:
+        """Attack all secrets of a case (or one alone) with the true chain, or that which is believed in."""
+        for secret in case.mechanism.private if only is None else (only,):
+            self._add(case, secret, case.mechanism.chain if believed is None else believed)
+
+    def _add(self, case: Case, secret: Secret, believed: MarkovChain) -> None:
         """Attack one secret of a case, and its control."""
         mechanism = case.mechanism
         truth = case.codes[:, secret[0] : secret[1] + 1]
@@ -231,12 +253,78 @@ class _Tally:
         self.gain = max(self.gain, float(gains.max()))
         self.control_gain = max(self.control_gain, float(against.log_odds_gain(bare).max()))
         knowing = Adversary(mechanism, secret, mechanism.chain)
-        self.allowed += len(hidden) * knowing.success_bound(epsilon)
+        self.allowed += len(hidden) * knowing.success_bound(self.epsilon)
         for law in knowing.priors:
-            self.records_allowed += len(hidden) * success_bound(epsilon, law)
+            self.records_allowed += len(hidden) * success_bound(self.epsilon, law)
         counts = [adversary.record_guesses(shown), against.record_guesses(bare), adversary.prior_record_guesses]
         right = [(guess == hidden).sum(axis=1) for guess in counts]
         self.records.append(np.stack([*right, np.full(len(hidden), hidden.shape[1])], axis=1))
+
+    def results(self, chain: Knowledge = "true", where: str = DRAWN) -> tuple[AttackResult, ...]:
+        """As `reconstruct` returns them.
+
+        Raises
+        ------
+        ArgumentError
+            All secrets are missing.
+        """
+        if not self.trials:
+            raise ArgumentError("original: every secret is missing there, so no guess can be checked")
+        promised, exact = math.isfinite(self.epsilon), chain == "true"
+        settings = {"adversary": _NAMED[chain], "on": where, "epsilon": self.epsilon}
+        success = AttackResult(
+            "reconstruction",
+            SUCCESS,
+            Rate(self.right, self.trials),
+            Rate(self.control_right, self.trials),
+            Rate(self.prior_right, self.trials),
+            bound=self.allowed / self.trials if promised else None,
+            bound_reason=(
+                f"no guess is right more often, on average over series of the chain, if no odds change by more than a "
+                f"factor e^{self.epsilon:.4g}."
+                if promised
+                else _NO_BOUND
+            ),
+            trained=_TRAINED[chain],
+            knows=_KNOWS[chain],
+            settings=settings,
+        )
+        odds = AttackResult(
+            "reconstruction",
+            GAIN,
+            Estimate.exact(self.gain, self.trials),
+            Estimate.exact(self.control_gain, self.trials),
+            Estimate.exact(0.0, self.trials),
+            bound=self.epsilon + TOLERANCE if promised and exact else None,
+            bound_reason=(
+                _NO_BOUND
+                if not promised
+                else "every output of the mechanism keeps it, not just most."
+                if exact
+                else "odds that are computed with a wrong chain are not those of the guarantee."
+            ),
+            trained=_TRAINED[chain],
+            knows=_KNOWS[chain],
+            settings=settings,
+        )
+        return (success, self._record_result(success), odds) if self.longest > 1 else (success, odds)
+
+    def _record_result(self, success: AttackResult) -> AttackResult:
+        """Of intervals also the records one by one: the guarantee holds for each of them, whose odds are averages."""
+        counts = np.concatenate(self.records).astype(np.float64)
+        total = counts[:, 3]
+
+        def share(right: Floats) -> Estimate:
+            return mean_share(float(right.sum() / total.sum()), len(total))
+
+        return replace(
+            success,
+            measure=RECORDS,
+            protected=share(counts[:, 0]),
+            control=share(counts[:, 1]),
+            baseline=share(counts[:, 2]),
+            bound=None if success.bound is None else self.records_allowed / float(total.sum()),
+        )
 
 
 def _count_right(guess: Ints, truth: Ints) -> int:
@@ -244,72 +332,15 @@ def _count_right(guess: Ints, truth: Ints) -> int:
 
 
 def _results(
-    cases: Sequence[Case], epsilon: float, chain: Knowledge, where: str, only: Secret | None
+    cases: Iterable[Case], epsilon: float, chain: Knowledge, where: str, only: Secret | None
 ) -> tuple[AttackResult, ...]:
-    estimate = estimate_chain(cases) if chain == "estimated" else None
-    tally = _Tally()
+    tally, estimate = Tally(epsilon), None
+    if chain == "estimated":
+        cases = list(cases)
+        estimate = estimate_chain(cases)
     for case in cases:
-        believed = case.mechanism.chain if estimate is None else estimate.shifted(case.mechanism.chain.phase)
-        for secret in case.mechanism.private if only is None else (only,):
-            tally.add(case, secret, believed, epsilon)
-    if not tally.trials:
-        raise ArgumentError("original: every secret is missing there, so no guess can be checked")
-    promised, exact = math.isfinite(epsilon), chain == "true"
-    settings = {"adversary": _NAMED[chain], "on": where, "epsilon": epsilon}
-    success = AttackResult(
-        "reconstruction",
-        SUCCESS,
-        Rate(tally.right, tally.trials),
-        Rate(tally.control_right, tally.trials),
-        Rate(tally.prior_right, tally.trials),
-        bound=tally.allowed / tally.trials if promised else None,
-        bound_reason=(
-            f"no guess is right more often, on average over series of the chain, if no odds change by more than a "
-            f"factor e^{epsilon:.4g}."
-            if promised
-            else _NO_BOUND
-        ),
-        trained=_TRAINED[chain],
-        knows=_KNOWS[chain],
-        settings=settings,
-    )
-    odds = AttackResult(
-        "reconstruction",
-        GAIN,
-        Estimate.exact(tally.gain, tally.trials),
-        Estimate.exact(tally.control_gain, tally.trials),
-        Estimate.exact(0.0, tally.trials),
-        bound=epsilon + TOLERANCE if promised and exact else None,
-        bound_reason=(
-            _NO_BOUND
-            if not promised
-            else "every output of the mechanism keeps it, not just most."
-            if exact
-            else "odds that are computed with a wrong chain are not those of the guarantee."
-        ),
-        trained=_TRAINED[chain],
-        knows=_KNOWS[chain],
-        settings=settings,
-    )
-    return (success, _record_result(tally, success), odds) if tally.longest > 1 else (success, odds)
-
-
-def _record_result(tally: _Tally, success: AttackResult) -> AttackResult:
-    """Of joint secrets also the records one by one: the guarantee holds for each of them, whose odds are averages."""
-    counts = np.concatenate(tally.records).astype(np.float64)
-    total = counts[:, 3]
-
-    def share(right: Floats) -> Estimate:
-        return mean_share(float(right.sum() / total.sum()), len(total))
-
-    return replace(
-        success,
-        measure=RECORDS,
-        protected=share(counts[:, 0]),
-        control=share(counts[:, 1]),
-        baseline=share(counts[:, 2]),
-        bound=None if success.bound is None else tally.records_allowed / float(total.sum()),
-    )
+        tally.add(case, None if estimate is None else estimate.shifted(case.mechanism.chain.phase), only)
+    return tally.results(chain, where)
 
 
 def mean_share(share: float, units: int) -> Estimate:

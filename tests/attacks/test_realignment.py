@@ -105,6 +105,15 @@ def test_advantage_bound_is_delta_at_epsilon_zero():
         exact = (math.exp(epsilon) - 1 + 2 * delta) / (math.exp(epsilon) + 1)
         assert advantage_bound(TemporalGuarantee(epsilon, delta, 3)) == pytest.approx(exact, abs=1e-15)
     assert advantage_bound(TemporalGuarantee(math.inf, 0.0, 3)) == 1.0
+    assert advantage_bound(TemporalGuarantee(800.0, 0.1, 3)) == 1.0  # e^800 is no float
+
+
+def test_many_games_are_drawn_a_part_at_a_time(monkeypatch):
+    """The parts are drawn as the whole is; ten thousand games over a day of 5 minutes would not fit into memory."""
+    switch = rt.FootruleSwitch(4, 1.0)
+    whole = neighbour_test(switch, runs=500, source=seeded_source(3))
+    monkeypatch.setattr("reticent.attacks.realignment._RECORDS_AT_ONCE", 1000)
+    assert neighbour_test(switch, runs=500, source=seeded_source(3)) == whole
 
 
 def test_a_smooth_series_is_put_back_better_than_it_was_left():

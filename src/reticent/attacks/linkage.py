@@ -138,7 +138,7 @@ def link_switches(
     near = np.abs(law.offsets) <= n
     chances[law.offsets[near] + n] += law.probabilities[near]
     effort = -np.log(chances)
-    draws = [draw_orders(switch, n, series, source.spawn(("order", each))) for each in range(releases)]
+    draws = [draw_orders(switch, n, range(series), source.spawn(("order", each))) for each in range(releases)]
     for used in (1, releases):
         share = np.array([_put_back([orders[k] for orders in draws[:used]], effort) for k in range(series)])
         stays = np.array([(draws[0][k] == np.arange(n)).mean() for k in range(series)])

@@ -31,9 +31,8 @@ ADVANTAGE = "advantage"
 PIECE = 1000  # records that are assigned together: the cost is a matrix of so many rows and columns
 STRETCHES = 20  # of a single series, for the bootstrap
 _WIDTHS = (16, 8, 4, 2, 1)  # of the smoothing, round by round
-_RARE = (
-    1e-12  # a displacement that the law does not know is not impossible: the ends of a series have laws of their own
-)
+_RARE = 1e-12  # of a displacement that the law does not know: the ends of a series have laws of their own
+_RECORDS_AT_ONCE = 1 << 21
 
 
 def realign(released: ArrayLike, law: Displacement, side: ArrayLike | None = None) -> Floats:
@@ -258,9 +257,8 @@ def advantage_bound(guarantee: TemporalGuarantee) -> float:
     It is δ at ε = 0 of whatever keeps the guarantee: Pr(O | S) - Pr(O | S′), for the set O of releases on which S is
     guessed, summed with the same for its complement (Kairouz, Oh and Viswanath 2017).
     """
-    if math.isinf(guarantee.epsilon):
-        return 1.0
-    return min(1.0, math.tanh(guarantee.epsilon / 2) + 2 * guarantee.delta / (math.exp(guarantee.epsilon) + 1))
+    shrunk = math.exp(-guarantee.epsilon)  # which, other than e^ε, does not overflow
+    return min(1.0, math.tanh(guarantee.epsilon / 2) + 2 * guarantee.delta * shrunk / (1 + shrunk))
 
 
 def neighbour_test(
@@ -332,12 +330,17 @@ def neighbour_test(
 
 def _losses(switch: Switch, n: int, i: int, j: int, runs: int, source: Source) -> Floats:
     """ln Pr(σ)/Pr(τσ) of so many fresh draws."""
-    orders = draw_orders(switch, n, runs, source)
-    return switch.exchange_losses(orders, np.array([i]), np.array([j]))[:, 0]
+    at_once = max(1, _RECORDS_AT_ONCE // n)
+    return np.concatenate(
+        [
+            switch.exchange_losses(draw_orders(switch, n, part, source), np.array([i]), np.array([j]))[:, 0]
+            for part in (range(a, min(a + at_once, runs)) for a in range(0, runs, at_once))
+        ]
+    )
 
 
-def draw_orders(switch: Switch, n: int, runs: int, source: Source) -> Order:
-    """Fresh draws of the order of a series, shape (runs, n): instant t shows the value of ``order[t]``."""
-    starts = np.arange(runs + 1) * n
-    flat = switch_batch(switch, starts, source, range(runs))
-    return np.asarray(flat.reshape(runs, n) - starts[:-1, None])
+def draw_orders(switch: Switch, n: int, runs: Sequence[int], source: Source) -> Order:
+    """Fresh draws of the order of a series, one a run, shape (runs, n): instant t shows the value of ``order[t]``."""
+    starts = np.arange(len(runs) + 1) * n
+    flat = switch_batch(switch, starts, source, runs)
+    return np.asarray(flat.reshape(len(runs), n) - starts[:-1, None])

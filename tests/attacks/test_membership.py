@@ -171,6 +171,15 @@ def test_one_level_shows_nothing(rule: str) -> None:
             assert result.settings["ties"] == 1.0
 
 
+def test_the_published_levels_break_their_promise_at_zero_bits() -> None:
+    """n levels where one is allowed: two households at the ends of the range are told apart by the mean of two."""
+    for result in _rates(_random(), sizes=(2,), bits=(0,), rules=("published",), rounds=4000).values():
+        assert (result.settings["levels"], result.bound) == (2, 0.0)
+    ends = np.repeat(np.arange(6) % 2 * 10.0, STEPS).reshape(6, 1, STEPS) * (np.arange(STEPS) % 3 == 1)
+    found = _rates(_profiles(ends), sizes=(2,), bits=(0,), rules=("published",), rounds=4000)
+    assert found["correlation"].within_bound is False
+
+
 def test_identical_households_are_a_coin_even_unprotected() -> None:
     one = np.random.default_rng(0).gamma(1.0, 1.5, (1, 2, STEPS))
     for result in _rates(_profiles(np.repeat(one, 7, axis=0)), sizes=(4,), bits=(3,), rounds=4000).values():

@@ -174,7 +174,7 @@ def test_from_weeks_to_files(tmp_path: Path) -> None:
     rows = _written(tmp_path, "noiseless-fig3-weekly")
     assert len(rows) == 5 * 9 * 9 + 2 * 2 * 2 * 9
     assert {row["protected_trials"] for row in rows} == {"100"}
-    assert all(row["bound"] == ("0.0" if row["levels"] == "1" else "") for row in rows)
+    assert all(row["bound"] == ("0.0" if row["bits"] == "0" else "") for row in rows)
 
 
 def test_a_kettle_that_stands_out_is_found_from_one_bit_on(tmp_path: Path) -> None:

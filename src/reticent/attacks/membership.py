@@ -282,10 +282,10 @@ def _check_magnitudes(profiles: Profiles, group: Sequence[Publication]) -> None:
 def _result(
     profiles: Profiles, each: Publication, adversary: str, right: Units, ties: Any, rounds: int
 ) -> AttackResult:
-    nothing = each.levels == 1
+    nothing = each.bits == 0
     protected, control = (Rate(int(count), rounds).advantage_estimate() for count in right)
     reason = (
-        "one level shows nothing of anybody."
+        "at 0 bits whoever takes part changes nothing that is published."
         if nothing
         else "one household may produce two answers or more, and two are enough to tell two candidates apart."
     )

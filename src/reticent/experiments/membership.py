@@ -156,9 +156,12 @@ def _findings(drawn: Sequence[AttackResult], others: Sequence[AttackResult], rou
             sentences.append(f"{title.capitalize()}, *{rule}*: {_verdict(here)}.{also}")
     sentences.append(
         "Where the advantage is near zero the published series is constant, or nearly so, in most rounds: look at the "
-        "share of ties. For ε of one bit or more the guarantee implies no bound on a guess between two; at ε = 0 there "
-        "is one level, and the advantage is that of a coin."
+        "share of ties. For ε of one bit or more the guarantee implies no bound on a guess between two. At ε = 0 it "
+        "implies that nothing is learnt: so it is with the one level of *sound* and *few*."
     )
+    broken = [e for e in drawn if e.settings["rule"] == "published" and e.within_bound is False]
+    if broken:
+        sentences[-1] += f" The n levels of *published* break that promise: {_span(broken)}."
     return "\n\n".join(sentences)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArgumentError, EmptyInputError, InputError
 from reticent.tables.formats import Format, first_lines, format_of_file, open_bytes, rows_of
-from reticent.tables.sifting import LINE, RECORD, sift
+from reticent.tables.sifting import sift
 from reticent.tables.sql import quoted, text
 from reticent.tables.times import MisfitError, first_misfit
 
@@ -129,7 +129,7 @@ class Cut:
         ArgumentError, InputError
             An encoding that is not known; a header that does not fit its rows, or none.
         """
-        encoding = _encoding(path, format, reading.encoding)
+        encoding = encoding_of(path, format, reading.encoding)
         errors = "strict" if reading.quarantine is None else "replace"
         lines = first_lines(path, format, encoding, 50 + reading.skip_rows, errors)[reading.skip_rows :]
         blank = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
@@ -196,7 +196,7 @@ class Cut:
             return self.skip + found.line_num
 
 
-def _encoding(path: Path, format: Format, stated: str | None) -> str:
+def encoding_of(path: Path, format: Format, stated: str | None) -> str:
     """The name of the encoding that was stated, or that of the byte-order mark."""
     if stated is not None:
         try:
@@ -226,23 +226,10 @@ def open_csv(
         See `Cut.find`; a field beyond the header that is not empty.
     """
     cut = Cut.find(path, format, reading)
-    copied = cut.encoding not in _READ_BY_DUCKDB
-    names, source, skip, header, packed = cut.names, path, cut.skip, cut.header, format.compression
-    delimiter, quote, encoding = cut.delimiter, cut.quote, _READ_BY_DUCKDB.get(cut.encoding, "utf-8")
-    kind = "VIEW"
     if reading.quarantine is not None:
-        source = sift(con, cut)
-        names, skip, header, packed, delimiter, quote = (LINE, RECORD, *names), 0, False, None, ",", '"'
-        encoding, kind = "utf-8", "TABLE"
-    elif copied:
-        source, packed = _in_utf8(con, path, format, cut.encoding), None
-    fields = ", ".join(f"{text(name)}: {text('BIGINT' if name == LINE else 'VARCHAR')}" for name in names)
-    con.execute(
-        f"CREATE {kind} raw AS FROM read_csv({text(str(source))}, auto_detect = false, delim = {text(delimiter)}, "
-        f"quote = {text(quote)}, escape = {text(quote)}, header = {header}, skip = {skip}, columns = {{{fields}}}, "
-        f"encoding = {text(encoding)}, allow_quoted_nulls = {not reading.kinds}, "
-        f"compression = {text(packed or 'none')}, nullstr = [{', '.join(map(text, reading.nulls))}])"
-    )
+        sift(con, cut, reading.nulls)
+    else:
+        _view(con, cut, reading)
     _check_ends(con, cut)
     plan = [
         ("format", str(format)),
@@ -252,6 +239,21 @@ def open_csv(
         ("header", f"{len(cut.names) - cut.extra} columns" + ("" if cut.header else ", not named in the file")),
     ]
     return cut, plan
+
+
+def _view(con: duckdb.DuckDBPyConnection, cut: Cut, reading: Reading) -> None:
+    """Make the view `raw` of all lines; one that cannot be cut is an error."""
+    source, packed = cut.path, cut.format.compression
+    if cut.encoding not in _READ_BY_DUCKDB:
+        source, packed = _in_utf8(con, cut.path, cut.format, cut.encoding), None
+    fields = ", ".join(f"{text(name)}: 'VARCHAR'" for name in cut.names)
+    con.execute(
+        f"CREATE VIEW raw AS FROM read_csv({text(str(source))}, auto_detect = false, delim = {text(cut.delimiter)}, "
+        f"quote = {text(cut.quote)}, escape = {text(cut.quote)}, header = {cut.header}, skip = {cut.skip}, "
+        f"columns = {{{fields}}}, encoding = {text(_READ_BY_DUCKDB.get(cut.encoding, 'utf-8'))}, "
+        f"allow_quoted_nulls = {not reading.kinds}, compression = {text(packed or 'none')}, "
+        f"nullstr = [{', '.join(map(text, reading.nulls))}])"
+    )
 
 
 def _has_mark(path: Path, format: Format) -> bool:

@@ -125,8 +125,8 @@ def one_record_each(records: Records, rule: str) -> Records:
         return records
     if rule == "error":
         raise InputError(
-            f"time: {repeated} readings repeat the time of another of the same individual (each is counted); choose a rule "
-            "with --duplicates min, max or mean"
+            f"time: {repeated} readings repeat the time of another of the same individual (each is counted); choose a "
+            "rule with --duplicates min, max or mean"
         )
     if rule == "keep":
         raise ArgumentError(

@@ -238,9 +238,14 @@ def run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...] =
 
 def _check_quarantine(job: Job) -> None:
     path = job.reading.quarantine
-    others = [Path(each) for each in (job.table, job.output) if isinstance(each, str | Path)]
-    if path is not None and any(path.absolute() == other.absolute() for other in others):
-        raise ArgumentError("quarantine: it is the input or the output, which would be lost; name another file")
+    if path is None:
+        return
+    own = path.absolute()
+    outputs = [] if job.output is None else [Outputs(job.output).released, *Outputs(job.output).companions]
+    if paths_meet(job.table, path):
+        raise ArgumentError("quarantine: it is an input, which would be lost, or lies among them; name another file")
+    if any(own == each.absolute() or each.absolute() in own.parents for each in outputs):
+        raise ArgumentError("quarantine: it is a file of the release; name another, which stays in the house")
 
 
 def _run(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ...]) -> Release:

@@ -145,7 +145,7 @@ def open_records(
     except duckdb.Error as error:
         if not (isinstance(source, Path) and "state machine" in str(error)):
             raise sentence(error, source) from None
-    con.execute("DROP VIEW IF EXISTS records; DROP VIEW IF EXISTS typed; DROP VIEW raw")
+    con.execute("DROP VIEW IF EXISTS records; DROP VIEW IF EXISTS typed; DROP VIEW IF EXISTS raw")
     try:
         return _open(con, with_one_line_end(con, source), columns, reading, tuple(extra))
     except duckdb.Error as error:
@@ -157,7 +157,8 @@ def _open(
 ) -> Records:
     wanted = [*columns.all, *(name for name in extra if name not in columns.all)]
     if isinstance(source, Several) and format_of_file(source.paths[0]).kind == "csv":
-        source = joined(source, Path(con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0]))
+        scratch = Path(con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
+        source, reading = joined(source, scratch, reading)
     if isinstance(source, Several):
         schema, format = open_several(con, source), format_of_file(source.paths[0])
         plan = [("format", f"{format}, {len(source.paths)} files")]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
-from collections.abc import Iterator
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,65 +27,91 @@ if TYPE_CHECKING:
 LINE = "reticent line"
 RECORD = "reticent record"
 ASIDE = "aside"
+
+_Record = tuple[int, str, list[str], str | None]
+_BATCH = 20_000
 _SPAN = 100  # lines that one record may span before an open quote is taken for a fault of its first line
 
 
-def sift(con: duckdb.DuckDBPyConnection, cut: Cut) -> Path:
-    """A copy, in the scratch folder, of the lines that can be cut into fields, each with its number and its text.
+def sift(con: duckdb.DuckDBPyConnection, cut: Cut, nulls: Sequence[str]) -> None:
+    """Make the table `raw` of the lines that can be cut into fields, each with its number and its text.
 
-    The others are in the table `aside`. The copy is plain UTF-8, with commas, and has no header.
+    The others are in the table `aside`. DuckDB cuts no line: what it would take for a line end may stand in quotes.
     """
+    import pyarrow as pa
+
     _make_aside(con)
-    scratch = Path(con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
-    copy, faults = scratch / "sifted.csv", scratch / "faults.csv"
-    with (
-        copy.open("w", encoding="utf-8", newline="") as good,
-        faults.open("w", encoding="utf-8", errors="backslashreplace", newline="") as bad,
-    ):
-        kept, left = csv.writer(good), csv.writer(bad)
-        for line, record, fields, fault in _records(cut):
-            if fault is None:
-                kept.writerow([line, record, *fields])
-            else:
-                left.writerow([line, fault, record])
-    con.execute(
-        f"INSERT INTO {ASIDE} FROM read_csv({text(str(faults))}, auto_detect = false, header = false, quote = '\"', "
-        "escape = '\"', columns = {'line': 'BIGINT', 'reason': 'VARCHAR', 'record': 'VARCHAR'})"
-    )
-    return copy
+    names = (LINE, RECORD, *cut.names)
+    columns = ", ".join(f"{quoted(name)} {'BIGINT' if name == LINE else 'VARCHAR'}" for name in names)
+    con.execute(f"CREATE TABLE raw ({columns})")
+    missing = dict.fromkeys(nulls)
+    for some in _batches(_records(cut)):
+        kept = [
+            (line, record, *(missing.get(each, each) for each in fields))
+            for line, record, fields, bad in some
+            if not bad
+        ]
+        left = [(line, bad, _shown(record)) for line, record, _, bad in some if bad is not None]
+        for table, rows, width in (("raw", kept, len(names)), (ASIDE, left, 3)):
+            if rows:
+                kinds = [pa.int64(), *[pa.string()] * (width - 1)]
+                arrays = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+                con.register("batch", pa.Table.from_arrays(arrays, [f"c{at}" for at in range(width)]))
+                con.execute(f"INSERT INTO {table} FROM batch")
+                con.unregister("batch")
 
 
-def _records(cut: Cut) -> Iterator[tuple[int, str, list[str], str | None]]:
+def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
+    while some := list(itertools.islice(records, _BATCH)):
+        yield some
+
+
+def _shown(record: str) -> str:
+    """A record, with what is no text in its encoding as escapes."""
+    return record.encode("utf-8", "backslashreplace").decode()
+
+
+def _records(cut: Cut) -> Iterator[_Record]:
     """Line, text, fields, and what is wrong with each record."""
     lines = _lines(cut)
     for _ in range(cut.skip):
         next(lines, None)
     number, header = cut.skip, cut.header
-    waiting: list[str] = []
+    waiting: deque[str] = deque()
+    opened = _opened(cut)
     while True:
-        line = waiting.pop(0) if waiting else next(lines, None)
+        line = waiting.popleft() if waiting else next(lines, None)
         if line is None:
             return
-        begin = number + 1
+        number += 1
         more: list[str] = []
-        while (line + "".join(more)).count(cut.quote) % 2 and len(more) < _SPAN:
-            following = waiting.pop(0) if waiting else next(lines, None)
+        goes_on = opened.fullmatch(line)
+        while goes_on and len(more) < _SPAN:
+            following = waiting.popleft() if waiting else next(lines, None)
             if following is None:
                 break
             more.append(following)
+            goes_on = opened.fullmatch(line + "".join(more)) if cut.quote in following else goes_on
         whole = line + "".join(more)
-        if whole.count(cut.quote) % 2:  # a quote that does not close is a fault of this line alone
-            waiting = more + waiting
-            number += 1
-            yield begin, line.rstrip("\r\n"), [], "a quote that does not close"
-            continue
-        number += 1 + len(more)
         if not whole.strip():
             continue
+        fields, fault = _fields(whole, cut)
+        if fault is not None and more:  # a quote that does not close where it should is a fault of this line alone
+            waiting.extendleft(reversed(more))
+            whole, more, fault = line, [], "a quote that does not close"
+        begin = number
+        number += len(more)
         if header:
             header = False
-            continue
-        yield begin, whole.rstrip("\r\n"), *_fields(whole, cut)
+        else:
+            yield begin, whole.rstrip("\r\n"), fields, fault
+
+
+def _opened(cut: Cut) -> re.Pattern[str]:
+    """What a text matches whose last field begins with a quote that is still open: only such a field spans lines."""
+    quote, mark = re.escape(cut.quote), re.escape(cut.delimiter)
+    inside = f"{quote}(?:[^{quote}]|{quote}{quote})*+"
+    return re.compile(f"(?>(?:{inside}{quote}|[^{quote}{mark}][^{mark}]*+)?{mark})*+{inside}", re.DOTALL)
 
 
 def _fields(whole: str, cut: Cut) -> tuple[list[str], str | None]:
@@ -144,6 +173,8 @@ class Quarantine:
 
     def __init__(self, path: Path | None, overwrite: bool) -> None:
         self._path = path
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise ArgumentError(f"quarantine: {path.name} is a folder, or lies in none; name a file in one")
         if path is not None and path.exists() and not overwrite:
             raise ArgumentError(f"quarantine: {path.name} exists; name another file, or pass --overwrite")
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from reticent.errors import InputError
+from reticent.tables.delimited import Reading, encoding_of
 from reticent.tables.formats import format_of_file, open_bytes
 from reticent.tables.frames import to_arrow
 from reticent.tables.sql import text
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _OURS = (".certificate.json", ".report.html")
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -134,37 +134,64 @@ def open_several(con: duckdb.DuckDBPyConnection, several: Several) -> pa.Schema:
     return schema
 
 
-def joined(several: Several, folder: Path) -> Path:
-    """Text files of one header as a single file in `folder`.
+def joined(several: Several, folder: Path, reading: Reading) -> tuple[Path, Reading]:
+    """Text files of one header as a single file of UTF-8 text in `folder`, and how that is to be read.
+
+    Each file has its own lines to pass over and its own header, where there are any.
 
     Raises
     ------
     InputError
-        Headers that differ; folders that name columns.
+        Headers that differ; folders that name columns; bytes that are no text in the encoding.
     """
     if several.keys:
         raise InputError("input: text files in folders that name a column are not read; convert them to Parquet")
     out, header = folder / "joined.csv", None
-    with out.open("wb") as sink:
+    with out.open("w", encoding="utf-8", errors="surrogateescape", newline="") as sink:
         for path in several.paths:
-            with open_bytes(path, format_of_file(path).compression) as stream:
-                first = stream.readline().removeprefix(_BOM).rstrip(b"\r\n") + b"\n"
-                if header is None:
-                    sink.write(first)
-                elif first != header:
-                    raise InputError(f"input: {path.name} has another header than {several.paths[0].name}")
-                header = first
-                shutil.copyfileobj(stream, sink, 1 << 20)
-            if _last_byte(out, sink) != b"\n":
-                sink.write(b"\n")
-    return out
+            try:
+                header = _append(sink, path, reading, header)
+            except UnicodeError:
+                raise InputError(f"input: {path.name} is not text in its encoding; name it with --encoding") from None
+            except _HeadersDifferError:
+                raise InputError(
+                    f"input: {path.name} has another header than {several.paths[0].name}; if the files have none, pass "
+                    "--no-header"
+                ) from None
+    return out, replace(reading, encoding=None, skip_rows=0)
 
 
-def _last_byte(path: Path, sink: Any) -> bytes:
-    sink.flush()
-    with path.open("rb") as file:
-        file.seek(-1, 2)
-        return file.read(1)
+class _HeadersDifferError(Exception):
+    """The header of a file is not that of those before."""
+
+
+def _append(sink: IO[str], path: Path, reading: Reading, header: str | None) -> str | None:
+    """Write the rows of one text file, the header only where there was none before; the header."""
+    format = format_of_file(path)
+    encoding = encoding_of(path, format, reading.encoding)
+    errors = "surrogateescape" if encoding in ("utf-8", "ascii") else "strict"
+    with (
+        open_bytes(path, format.compression) as stream,
+        io.TextIOWrapper(stream, encoding, errors, newline="") as lines,
+    ):
+        for _ in range(reading.skip_rows):
+            lines.readline()
+        line = lines.readline().removeprefix("\ufeff")
+        while line and not line.strip():
+            line = lines.readline().removeprefix("\ufeff")
+        if reading.header:
+            first = line.rstrip("\r\n")
+            if header is not None and first != header:
+                raise _HeadersDifferError
+            line, header = "" if header is not None else first + "\n", first
+        sink.write(line)
+        last = line
+        while block := lines.read(1 << 20):
+            sink.write(block)
+            last = block
+        if last and last[-1] not in "\r\n":
+            sink.write("\n")
+    return header
 
 
 def paths_meet(table: Any, output: Path) -> bool:

@@ -99,6 +99,16 @@ class EncodedIds:
         lengths = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
         return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), np.concatenate([[0], np.cumsum(lengths)]))
 
+    def take(self, which: NDArray[np.int64]) -> EncodedIds:
+        """Those of some of the series."""
+        if np.array_equal(which, np.arange(len(self))):
+            return self
+        lengths = np.diff(self.offsets)[which]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return EncodedIds(
+            self.data[np.arange(offsets[-1]) + np.repeat(self.offsets[which] - offsets[:-1], lengths)], offsets
+        )
+
 
 class Source:
     """A stream of random 64-bit words.

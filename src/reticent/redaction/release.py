@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError, RefusedError
 from reticent.markov import MarkovChain
-from reticent.randomness import Source
+from reticent.randomness import EncodedIds, Source
 from reticent.redaction.leakage import TOLERANCE
 
 Codes = NDArray[np.int64]
@@ -54,7 +54,7 @@ def redact_batch(
     codes: Codes,
     offsets: NDArray[np.int64],
     source: Source,
-    ids: Sequence[Any],
+    ids: Sequence[Any] | EncodedIds,
 ) -> Bools:
     """Release many series in one call.
 
@@ -69,7 +69,7 @@ def redact_batch(
     offsets : int64, shape (m + 1,)
         Series i is ``codes[offsets[i]:offsets[i + 1]]``.
     source : Source
-    ids : sequence, length m
+    ids : sequence or EncodedIds, length m
         Identifiers of the series: each has the randomness of ``source.spawn(ids[i])``.
 
     Returns
@@ -87,7 +87,8 @@ def redact_batch(
         raise ArgumentError("offsets: shapes of which, codes, offsets and ids do not match")
     if which.size and not 0 <= which.min() <= which.max() < len(mechanisms):
         raise ArgumentError(f"which: must be indices of the {len(mechanisms)} mechanisms")
-    if len(set(ids)) != len(ids):
+    tags = source.tags(ids)
+    if _any_twice(tags):
         raise ArgumentError("ids: two series have the same identifier, so they would share their randomness")
     order = np.argsort(which, kind="stable")
     groups = np.split(order, np.searchsorted(which[order], np.arange(1, len(mechanisms))))
@@ -100,12 +101,17 @@ def redact_batch(
     for mechanism, members in zip(mechanisms, groups, strict=True):
         count = mechanism.word_count
         if count:
-            tags = source.tags([ids[i] for i in members.tolist()])
-            words, first = source.batch(tags, np.full(members.size, count, dtype=np.int64))
+            words, first = source.batch(tags[members], np.full(members.size, count, dtype=np.int64))
         else:
             words, first = np.empty(0, dtype=np.uint64), np.zeros(members.size + 1, dtype=np.int64)
         mechanism.draw(codes, offsets[members], words, first[:-1], mask)
     return mask
+
+
+def _any_twice(tags: NDArray[np.uint8]) -> bool:
+    """Whether two series have one tag, as equal identifiers have."""
+    heads = np.sort(np.ascontiguousarray(tags[:, :8]).view(np.uint64).reshape(-1))
+    return bool((heads[1:] == heads[:-1]).any()) and len({tag.tobytes() for tag in tags}) < len(tags)
 
 
 def check(mechanism: Mechanism, codes: Codes, starts: NDArray[np.int64]) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Marks = NDArray[np.uint8]
 
 _FEW = 24  # rows that are put in order by insertion alone
 _MOVES = 16  # of insertion, for each row, before another way is better
@@ -80,3 +81,37 @@ def order_in_time(ticks: Ints, starts: Ints, rows: Codes, left: Bools, ends: Cod
             rows[i] = i
             rising &= i == a or ticks[i - 1] <= ticks[i]
         left[s] = not rising and not _distribute(ticks, rows, a, b, ends, ticks2, rows2)
+
+
+@nb.njit(nogil=True, cache=True)
+def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, first: Ints) -> None:
+    """For each chosen series the first of them that has the same marks and phase, compared in full.
+
+    A hash only says where to look, so that what falls on one place is never taken for the same.
+    """
+    size = 16
+    while size < 2 * chosen.size:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int64)
+    for i in range(chosen.size):
+        s = chosen[i]
+        a, n = offsets[s], offsets[s + 1] - offsets[s]
+        code = np.uint64(phases[s]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(n)
+        for j in range(a, a + n):
+            code = (code ^ np.uint64(marks[j])) * np.uint64(0x100000001B3)
+        place = np.int64((code >> np.uint64(20)) & np.uint64(size - 1))
+        while True:
+            other = table[place]
+            if other < 0:
+                table[place] = first[i] = s
+                break
+            b = offsets[other]
+            same = offsets[other + 1] - b == n and phases[other] == phases[s]
+            j = 0
+            while same and j < n:
+                same = marks[a + j] == marks[b + j]
+                j += 1
+            if same:
+                first[i] = other
+                break
+            place = (place + 1) & (size - 1)

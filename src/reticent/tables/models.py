@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprint
 from reticent.errors import ArgumentError, InputError, RefusedError
@@ -23,14 +24,13 @@ from reticent.tables.spellings import Spellings, checked
 from reticent.tables.sql import quoted, text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from reticent.tables.reading import Records
 
 FORMAT = "reticent model"
 SCHEMA = 1
 
 Spans = dict[str, list[tuple[int, int]]]
+Ticks = TypeVar("Ticks", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,16 @@ class Model:
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
             raise InputError(f"model: {path.name} is no model file; make one with reticent fit") from None
 
-    def reach(self, series_id: Any, series: Gridded, secrets: Sequence[tuple[int, int]]) -> int | None:
-        """Steps between the secrets and the nearest record that the model was fitted on; None where there is none."""
+    def reach(self, series_id: Any, ticks: NDArray[np.int64], secrets: Sequence[tuple[int, int]]) -> int | None:
+        """Steps between the secrets and the nearest record that the model was fitted on; None where there is none.
+
+        The series has its positions at these `ticks`.
+        """
         if not self.spans:
             return None
         steps = []
         for begin, end in self.spans.get(series_fingerprint(fingerprint_key(), series_id), ()):
-            fitted = np.flatnonzero((series.ticks >= begin) & (series.ticks <= end))
+            fitted = np.flatnonzero((ticks >= begin) & (ticks <= end))
             if fitted.size:
                 steps += [max(first - int(fitted[-1]), int(fitted[0]) - last) - 1 for first, last in secrets]
         return max(min(steps), 0) if steps else None
@@ -316,8 +319,8 @@ def near_secrets(secrets: Sequence[tuple[int, int]], n: int, margin: int) -> NDA
     return near
 
 
-def instant(ticks: int, grid: Grid, period: int) -> int:
-    """The instant of a periodic chain at a time: steps since the epoch, modulo the period."""
+def instant(ticks: Ticks, grid: Grid, period: int) -> Ticks:
+    """The instant of a periodic chain at a time, or at each of several: steps since the epoch, modulo the period."""
     return (ticks // grid.step) % period
 
 

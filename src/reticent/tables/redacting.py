@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from reticent.claims import redaction_from_dict
 from reticent.errors import RefusedError
 from reticent.markov import MarkovChain
-from reticent.randomness import Source
+from reticent.randomness import EncodedIds, Source
 from reticent.redaction import RedactionPolicy, SequentialRedaction, redact_batch
 from reticent.redaction.leakage import TOLERANCE
 from reticent.redaction.support import touched
 from reticent.tables.charging import Margin
 from reticent.tables.chunks import Chunk
-from reticent.tables.grid import Grid, Gridded, runs
-from reticent.tables.models import Model, instant, near_secrets, series_on_grid, states_of
+from reticent.tables.grid import Grid, runs
+from reticent.tables.models import Model, instant, near_secrets, state_codes, states_of
+from reticent.tables.panels import ABSENT, PRIVATE, Marks, Panel, bites
 from reticent.tables.private import Finder, Private
 from reticent.tables.reading import Columns, Records
 
@@ -30,8 +31,35 @@ if TYPE_CHECKING:
 Secrets = tuple[tuple[int, int], ...]
 Mechanism = RedactionPolicy | SequentialRedaction
 Design = Callable[[MarkovChain, int, Secrets, tuple[int, ...], int | None], Mechanism]
-Guarded = tuple[Any, int, Gridded, Any, slice]  # identifier, design, grid, codes, rows of a series with secrets
+Ints = NDArray[np.int64]
 Geometry = tuple[int, int, Secrets, tuple[int, ...], int | None]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Series of a chunk, some of which have secrets.
+
+    Attributes
+    ----------
+    panel : Panel
+    marks : uint8, shape (positions,)
+    codes : int64, shape (rows,)
+    rows : slice
+        Of the chunk.
+    chosen : int64, shape (m,)
+        Which of them have any.
+    index : int64, shape (series,)
+        The design of each, -1 for none.
+    ids : EncodedIds, length m
+    """
+
+    panel: Panel
+    marks: Marks
+    codes: Ints
+    rows: slice
+    chosen: Ints
+    index: Ints
+    ids: EncodedIds
 
 
 @dataclass
@@ -89,46 +117,59 @@ class RedactVerb:
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
         """The release of whole series."""
-        chunk, guarded = self._designed(chunk)
+        chunk = states_of(chunk, self.grid, self.duplicates, self.model.quantizer)
         withheld = np.zeros(chunk.table.num_rows, dtype=bool)
-        if guarded:
-            self._draw(guarded, source, withheld)
+        for guarded in self._designed(chunk):
+            withheld[guarded.rows] = self._draw(guarded, source)
         return _marked(chunk, withheld)
 
     def examine(self, chunk: Chunk) -> pa.Table:
         """The release before anything is withheld, each of its series designed."""
-        chunk, _ = self._designed(chunk)
+        chunk = states_of(chunk, self.grid, self.duplicates, self.model.quantizer)
+        for _ in self._designed(chunk):
+            pass
         return _marked(chunk, np.zeros(chunk.table.num_rows, dtype=bool))
 
-    def _designed(self, chunk: Chunk) -> tuple[Chunk, list[Guarded]]:
+    def _designed(self, chunk: Chunk) -> Iterator[Guarded]:
+        """The series of a chunk, each with its design; only such as have any secrets."""
         (column,) = chunk.columns.value
-        chunk = states_of(chunk, self.grid, self.duplicates, self.model.quantizer)
+        codes = state_codes(chunk, column, self.model.chain.states)
+        ticks = self.grid.ticks(chunk.table[chunk.columns.time])
+        rows = self.grid.positions(ticks, chunk.offsets)
         flags = np.asarray(chunk.table[self.finder.flag], dtype=bool) if self.finder.flag else None
-        guarded: list[Guarded] = []
-        for i, (series, codes) in enumerate(series_on_grid(chunk, self.grid, column, self.model.chain.states)):
-            part = slice(int(chunk.offsets[i]), int(chunk.offsets[i + 1]))
-            secrets = self.finder.secrets(series, None if flags is None else flags[part])
-            index = None
-            if secrets:
-                index = self._design(chunk.ids[i], series, codes, tuple(secrets))
-                guarded.append((chunk.ids[i], index, series, codes, part))
+        for series in bites(rows, chunk.offsets):
+            bounds = chunk.offsets[series.start : series.stop + 1]
+            here = slice(int(bounds[0]), int(bounds[-1]))
+            panel = Panel.of(rows[here], ticks[here], bounds - bounds[0], self.grid.step)
+            marks = panel.marks(self.finder, codes[here], None if flags is None else flags[here])
+            chosen = np.flatnonzero(np.logical_or.reduceat(marks == PRIVATE, panel.offsets[:-1]))
+            index = np.full(bounds.size - 1, -1, dtype=np.int64)
+            index[chosen] = self._designs_of(panel, marks, chosen, chunk, series.start)
             self._note(index)
-        return chunk, guarded
+            if chosen.size:
+                yield Guarded(
+                    panel, marks, codes[here], here, chosen, index, chunk.encoded_ids.take(series.start + chosen)
+                )
 
-    def _design(self, name: Any, series: Gridded, codes: NDArray[np.int64], secrets: Secrets) -> int:
-        absent = np.empty(0, dtype=np.int64)
-        if series.n > codes.size or (codes < 0).any():
-            there = np.zeros(series.n, dtype=bool)
-            there[series.rows[codes >= 0]] = True
-            for first, last in secrets:
-                there[first : last + 1] = True
-            absent = np.flatnonzero(~there)
-        phase = instant(int(series.ticks[0]), self.grid, self.model.chain.period)
-        reach = self.margin if self.margin is not None else self.model.reach(name, series, secrets)
-        geometry = (series.n, phase, secrets, tuple(absent.tolist()), reach)
+    def _designs_of(self, panel: Panel, marks: Marks, chosen: Ints, chunk: Chunk, start: int) -> Ints:
+        """The design of each chosen series: one for all that are alike, unless the model knows some of them."""
+        phases = instant(panel.ticks[panel.offsets[:-1]], self.grid, self.model.chain.period)
+        first = chosen if self.model.spans else panel.alike(marks, phases, chosen)
+        index = np.empty(phases.size, dtype=np.int64)
+        for i in chosen[first == chosen].tolist():
+            here = slice(int(panel.offsets[i]), int(panel.offsets[i + 1]))
+            name = chunk.ids[start + i] if self.model.spans else None
+            index[i] = self._design(name, panel.ticks[here], marks[here], int(phases[i]))
+        return index[first]
+
+    def _design(self, name: Any, ticks: Ints, marks: Marks, phase: int) -> int:
+        """The design of one series, the same for all that are alike in marks and phase."""
+        secrets, absent = tuple(runs(marks == PRIVATE)), np.flatnonzero(marks == ABSENT)
+        reach = self.margin if self.margin is not None else self.model.reach(name, ticks, secrets)
+        geometry = (ticks.size, phase, secrets, tuple(absent.tolist()), reach)
         if geometry not in self._designs:
             try:
-                mechanism = self.design(self.model.chain.shifted(phase), series.n, secrets, geometry[3], reach)
+                mechanism = self.design(self.model.chain.shifted(phase), ticks.size, secrets, geometry[3], reach)
             except RefusedError:
                 if self.margin is None or self.tried is None:
                     raise
@@ -140,8 +181,8 @@ class RedactVerb:
             self._touched.append(self._may_be_withheld(mechanism, absent))
         index = self._designs[geometry]
         if self.margin is None:  # the model must owe nothing to records that may be withheld
-            for first, last in self._touched[index]:
-                self.model.refuse_overlap(name, int(series.ticks[first]), int(series.ticks[last]))
+            for begin, end in self._touched[index]:
+                self.model.refuse_overlap(name, int(ticks[begin]), int(ticks[end]))
         return index
 
     def _may_be_withheld(self, mechanism: Mechanism, absent: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -153,30 +194,37 @@ class RedactVerb:
             raise self.tried.refuse(self.margin)
         return runs(withheld)
 
-    def _draw(self, guarded: Sequence[Guarded], source: Source, withheld: NDArray[np.bool_]) -> None:
-        lengths = np.array([series.n for _, _, series, _, _ in guarded])
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        full = np.full(int(offsets[-1]), -1, dtype=np.int64)
-        for start, (_, _, series, codes, _) in zip(offsets, guarded, strict=False):
-            full[_places(int(start), series)] = codes
-        used = sorted({index for _, index, _, _, _ in guarded})
-        which = np.searchsorted(used, [index for _, index, _, _, _ in guarded])
-        mask = redact_batch(
-            [self._mechanisms[index] for index in used], which, full, offsets, source, [each[0] for each in guarded]
+    def _draw(self, guarded: Guarded, source: Source) -> NDArray[np.bool_]:
+        """Which rows are withheld."""
+        panel, marks = guarded.panel, guarded.marks
+        full = np.full(marks.size, -1, dtype=np.int64)
+        full[panel.places] = guarded.codes
+        lengths, drawn = np.diff(panel.offsets), np.zeros(marks.size, dtype=bool)
+        theirs: NDArray[np.bool_] | slice = slice(None)
+        if guarded.chosen.size < lengths.size:
+            theirs = np.repeat(guarded.index >= 0, lengths)
+        index = guarded.index[guarded.chosen]
+        used = np.flatnonzero(np.bincount(index))
+        drawn[theirs] = redact_batch(
+            [self._mechanisms[each] for each in used.tolist()],
+            np.searchsorted(used, index),
+            full[theirs],
+            np.concatenate([[0], np.cumsum(lengths[guarded.chosen])]),
+            source,
+            guarded.ids,
         )
-        for start, (_, index, series, codes, part) in zip(offsets, guarded, strict=False):
-            hidden, missing = mask[_places(int(start), series)], codes < 0
-            if missing.any():
-                for first, last in self._mechanisms[index].private:  # a private record never shows that it was missing
-                    missing &= (series.rows < first) | (series.rows > last)
-                hidden = hidden & ~missing
-            withheld[part] = hidden
+        shown = (guarded.codes < 0) & (marks[panel.places] != PRIVATE)  # a private one never shows that it was missing
+        return drawn[panel.places] & ~shown
 
-    def _note(self, index: int | None) -> None:
-        if self._series and self._series[-1][0] == index:
-            self._series[-1] = (index, self._series[-1][1] + 1)
-        else:
-            self._series.append((index, 1))
+    def _note(self, index: Ints) -> None:
+        """Which design each series has, -1 for none, as runs of equal ones."""
+        starts = np.flatnonzero(np.diff(index, prepend=index[0] - 1))
+        counts = np.diff(np.append(starts, index.size))
+        for design, count in zip(index[starts].tolist(), counts.tolist(), strict=True):
+            which = None if design < 0 else design
+            if self._series and self._series[-1][0] == which:
+                count += self._series.pop()[1]
+            self._series.append((which, count))
 
     @property
     def designs(self) -> list[list[Any]]:
@@ -222,11 +270,6 @@ def _marked(chunk: Chunk, withheld: NDArray[np.bool_]) -> pa.Table:
     at = table.schema.get_field_index(column)
     table = table.set_column(at, table.schema.field(at), withhold(table[column].combine_chunks(), withheld))
     return table.add_column(at + 1, pa.field(f"{column}_redacted", pa.bool_()), pa.array(withheld))
-
-
-def _places(start: int, series: Gridded) -> slice | NDArray[np.int64]:
-    """Where the rows of a series are among the grids of several, of which its own begins at `start`."""
-    return slice(start, start + series.n) if series.n == series.rows.size else start + series.rows
 
 
 def withhold(values: pa.Array, hidden: NDArray[np.bool_]) -> pa.Array:

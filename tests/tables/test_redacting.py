@@ -87,6 +87,39 @@ def test_records_within_half_a_step_need_a_rule() -> None:
 
 
 @pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        (3, "39 records lie less than half a step"),
+        (5, "1 series are sampled by another period than 10m"),
+        (7, "1 series are sampled by another period than 10m"),
+        (13, "1 series are sampled by another period than 10m"),
+    ],
+)
+def test_a_late_series_of_another_period_is_refused(step: int, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The period is found from the first series alone; a step of the chain must not stand for another time."""
+    monkeypatch.setattr("reticent.tables.grid._LOOKED_AT", 40)
+    panel = pa.concat_tables(
+        series([period * i for i in range(40)], states(40)).append_column("who", [[who] * 40])
+        for who, period in (("a", 10), ("b", step))
+    )
+    with pytest.raises(InputError, match=sentence):
+        redact(panel, id="who", every=None, private="2024-01-01 01:00/2024-01-01 01:00")
+
+
+def test_a_late_series_of_a_multiple_has_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reticent.tables.grid._LOOKED_AT", 40)
+    panel = pa.concat_tables(
+        series([period * i for i in range(40)], states(40)).append_column("who", [[who] * 40])
+        for who, period in (("a", 10), ("b", 20))
+    )
+    done = redact(panel, id="who", every=None, private="2024-01-01 01:00/2024-01-01 01:00")
+    assert [(each["n"], len(each["missing"])) for each in done.certificate.parameters["mechanisms"]] == [
+        (40, 0),
+        (79, 39),
+    ]
+
+
+@pytest.mark.parametrize(
     "private",
     ["2024-01-01 03:20/2024-01-01 03:40", Private(where="ts between '2024-01-01 03:20' and '2024-01-01 03:40'")],
 )

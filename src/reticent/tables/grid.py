@@ -116,7 +116,8 @@ class Grid:
         Raises
         ------
         InputError
-            Records less than half a step apart; a span that is nearly all gaps.
+            Records less than half a step apart; a series that is sampled by another period; a span that is nearly all
+            gaps.
         """
         counts = self.steps(ticks, offsets)
         close = counts < 1
@@ -130,12 +131,25 @@ class Grid:
         lengths = np.diff(offsets)
         positions = total - np.repeat(total[offsets[:-1]], lengths)
         spans = positions[offsets[1:] - 1]
+        self._check_pace(spans, ticks[offsets[1:] - 1] - ticks[offsets[:-1]])
         if ((spans > _MOST_STEPS) & (spans > 64 * lengths)).any():
             raise InputError(
                 f"time: a series is spread over {int(spans.max()):,} steps ({self}), nearly all of them empty; is a "
                 "stamp far off, or the sampling period (--every) too short?"
             )
         return positions
+
+    def _check_pace(self, spans: Ints, lasted: Ints) -> None:
+        """Refuse series that are sampled by another period: a step of the chain would stand for more time, or less.
+
+        Jitter cancels from record to record, another period adds up: to more than a step in eight, and half a one.
+        """
+        astray = int((np.abs(lasted - spans * self.step) > (spans + 4) * self.step // 8).sum())
+        if astray:
+            raise InputError(
+                f"time: {astray} series are sampled by another period than {self}, so their steps would be miscounted; "
+                "state their period with --every, or release them by themselves"
+            )
 
     def one_a_step(self, chunk: Chunk, column: str, rule: str) -> Chunk:
         """Of several records in one step keep the smallest, the largest or the mean value, at the time of the first.

@@ -68,6 +68,7 @@ def reading_options(reading: Reading) -> list[str]:
         ("encoding", reading.encoding, usual.encoding),
         ("time-format", reading.time_format, usual.time_format),
         ("time-zone", reading.time_zone, usual.time_zone),
+        ("ambiguous", reading.ambiguous, usual.ambiguous),
         ("columns", ",".join(reading.names), ""),
         ("skip-rows", reading.skip_rows, usual.skip_rows),
         ("null-id", reading.null_id, usual.null_id),

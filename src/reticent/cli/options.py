@@ -59,6 +59,10 @@ TIME_FORMAT = Annotated[
     ),
 ]
 TIME_ZONE = Annotated[str | None, typer.Option("--time-zone", help="Zone of times without one, such as Europe/Berlin.")]
+AMBIGUOUS = Annotated[
+    str,
+    typer.Option("--ambiguous", help="Times that occur twice, where clocks go back: second, first or error."),
+]
 NULL = Annotated[list[str] | None, typer.Option("--null", help="Further text that means missing; repeat for several.")]
 ROW_NAMES = Annotated[bool, typer.Option("--row-names", help="Each row begins with its name, which the header omits.")]
 THOUSANDS = Annotated[str | None, typer.Option("--thousands", help="CSV mark between thousands, such as '.'.")]
@@ -137,6 +141,7 @@ def reading(
     skip_rows: SKIP_ROWS = 0,
     null_id: NULL_ID = "error",
     quarantine: QUARANTINE = None,
+    ambiguous: AMBIGUOUS = "second",
 ) -> Any:
     """How a file is to be read, from the options."""
     from reticent.tables.delimited import NULLS, Reading
@@ -156,6 +161,7 @@ def reading(
         skip_rows=skip_rows,
         null_id=null_id,
         quarantine=quarantine,
+        ambiguous=ambiguous,
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NULLS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 ROW_NAME = "(row name)"
 NULL_IDS = ("error", "drop", "group")
+AMBIGUOUS = ("second", "first", "error")
 
 _READ_BY_DUCKDB = {"utf-8": "utf-8", "ascii": "utf-8", "utf-16": "utf-16", "iso8859-1": "latin-1"}
 _MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16-be"}
@@ -45,6 +46,8 @@ class Reading:
         As `strptime` writes it; "whole numbers" for steps, or "epoch s", "epoch ms", "epoch us" or "epoch ns".
     time_zone : str, optional
         Of times that have none.
+    ambiguous : {"second", "first", "error"}
+        Times in the hour that occurs twice, when the clocks go back: which of the two they are.
     nulls : tuple of str
         Texts that mean missing.
     row_names : bool
@@ -82,6 +85,7 @@ class Reading:
     states: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)
     null_id: str = "error"
     quarantine: Path | None = None
+    ambiguous: str = "second"
 
     def __post_init__(self) -> None:
         marks = {name: getattr(self, name) for name in ("delimiter", "decimal", "thousands", "quote")}
@@ -92,6 +96,8 @@ class Reading:
             raise ArgumentError("delimiter, decimal, thousands, quote: must be different characters")
         if self.null_id not in NULL_IDS:
             raise ArgumentError(f"null-id: must be one of {', '.join(NULL_IDS)}")
+        if self.ambiguous not in AMBIGUOUS:
+            raise ArgumentError(f"ambiguous: must be one of {', '.join(AMBIGUOUS)}")
         if self.skip_rows < 0:
             raise ArgumentError("skip-rows: must be zero or more lines")
 

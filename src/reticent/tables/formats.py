@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather"}
+_FEATHER_1 = b"FEA1"
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {
     ".csv": "csv",
@@ -53,8 +54,10 @@ def format_of_file(path: Path) -> Format:
     Raises
     ------
     InputError
-        A file that is missing, unreadable or empty.
+        A file that is missing, unreadable or empty; a pipe, which could be read but once; Feather of version 1.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"input: {path.name} is a pipe or a device, which is read but once; write it to a file first")
     try:
         with path.open("rb") as file:
             head = file.read(8)
@@ -62,6 +65,8 @@ def format_of_file(path: Path) -> Format:
         raise InputError(f"input: {path.name} cannot be read ({error.strerror})") from None
     if not head:
         raise InputError(f"input: {path.name} is empty")
+    if head.startswith(_FEATHER_1):
+        raise InputError(f"input: {path.name} is a Feather file of version 1; write it as version 2 or as Parquet")
     for magic, kind in _MAGIC.items():
         if head.startswith(magic):
             return Format(kind)

@@ -102,17 +102,24 @@ def _time(con: duckdb.DuckDBPyConnection, name: str, kind: str, reading: Reading
                 f"time-zone: the times of column {name} are whole numbers, which have no zone; if they are instants, "
                 "pass --time-format 'epoch s'"
             )
-        clock, skipped = in_zone(con, "raw", read, zone)
+        clock, skipped, twice = in_zone(con, "raw", read, zone)
         if skipped and reading.quarantine is None:
             raise InputError(
                 f"time: {skipped} entries of column {name} never were in {zone}, where the clocks go forward over "
                 "them; correct them, set such rows aside with --quarantine, or name a zone whose clocks do not change"
             )
         faults.append((f"a time in column {name} that {zone} skips", clock.skipped))
-        read = clock.read
+        read = clock.before if reading.ambiguous == "first" and twice else clock.read
         how += f", {zone}"
-        if clock.twice:
-            how += f", {clock.twice:,} in an hour that occurs twice, read as its second time"
+        if reading.ambiguous == "error":
+            faults.append((f"a time in column {name} that {zone} has twice", clock.again))
+            if twice and reading.quarantine is None:
+                raise InputError(
+                    f"time: {twice} entries of column {name} were in {zone} twice, where the clocks go back; choose "
+                    "--ambiguous first or second, or write each with its offset"
+                )
+        elif twice:
+            how += f", {twice:,} in an hour that occurs twice, read as its {reading.ambiguous} time"
     plan.append(("time", f"{name}, {how}"))
     return Part(read, faults if reading.quarantine is not None else [])
 

@@ -196,7 +196,12 @@ def _only(schema: pa.Schema, names: list[str]) -> pa.Schema:
 
 
 def _check_types(schema: pa.Schema, columns: Columns, wanted: list[str]) -> None:
+    alike = Counter(name.casefold() for name in schema.names)
     for name in wanted:
+        if alike[name.casefold()] > 1:
+            raise InputError(
+                f"{_part(name, columns)}: two columns have the name {name} (capitals do not count); rename one"
+            )
         if schema.get_field_index(name) >= 0:
             held = str(schema.field(name).type)
             if held.startswith(_UNREAD):

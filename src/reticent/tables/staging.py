@@ -158,6 +158,8 @@ def _begin(folder: Path, output: Path, overwrite: bool, charged: Charged | None,
         if parted:
             raise ArgumentError(f"output: {output.name} exists; name another folder, or pass --overwrite")
         raise ArgumentError(f"output: {output.name} is a folder; name a file in it")
+    if output.exists() and not (output.is_file() or output.is_dir()):
+        raise ArgumentError(f"output: {output.name} is a pipe or a device, which a file would replace; name a file")
     if output.exists() and not overwrite:
         raise ArgumentError(f"output: {output.name} exists; name another file, or pass --overwrite")
     work = folder / "files"

@@ -142,18 +142,25 @@ class Clock:
     Attributes
     ----------
     read : str
-        SQL of the instant; in the hour that occurs twice, that of the second time.
+        SQL of the instant; in an hour that occurs twice, that of its second time.
     skipped : str
         SQL: whether the clocks never showed it.
+    again : str
+        SQL: whether they showed it twice.
+    before : str
+        SQL of the instant with, there, that of the first time.
     """
 
     read: str
     skipped: str
-    twice: int
+    again: str
+    before: str
 
 
-def in_zone(con: duckdb.DuckDBPyConnection, view: str, clock: str, zone: str) -> tuple[Clock, int]:
-    """Clock times (SQL) as instants in a zone, with the number that the clocks never showed.
+def in_zone(con: duckdb.DuckDBPyConnection, view: str, clock: str, zone: str) -> tuple[Clock, int, int]:
+    """Clock times (SQL) as instants in a zone, with the numbers that the clocks never showed, and showed twice.
+
+    The clocks went back by as much as they were ahead of themselves a day before: an hour, or half of one.
 
     Raises
     ------
@@ -165,9 +172,13 @@ def in_zone(con: duckdb.DuckDBPyConnection, view: str, clock: str, zone: str) ->
     local = f"CAST({clock} AS TIMESTAMP)"
     there = f"{local} AT TIME ZONE {text(zone)}"
     skipped = f"(({there}) AT TIME ZONE {text(zone)} <> {local})"
-    again = f"(({there}) - INTERVAL 1 HOUR) AT TIME ZONE {text(zone)} = {local}"
+    day_before = f"(({there}) - INTERVAL 24 HOUR)"
+    ahead, now = (f"({t} AT TIME ZONE {text(zone)}) - ({t} AT TIME ZONE 'UTC')" for t in (day_before, f"({there})"))
+    back = f"(({ahead}) - ({now}))"
+    first = f"(({there}) - {back})"
+    again = f"({back} > INTERVAL 0 SECOND AND {first} AT TIME ZONE {text(zone)} = {local})"
     missing, twice = con.sql(f"SELECT count(*) FILTER ({skipped}), count(*) FILTER ({again}) FROM {view}").fetchall()[0]
-    return Clock(f"({there})", skipped, twice), missing
+    return Clock(f"({there})", skipped, again, f"CASE WHEN {again} THEN {first} ELSE {there} END"), missing, twice
 
 
 def _hits(

@@ -302,7 +302,7 @@ def certificates(draw: st.DrawFn, pool: Pool) -> Case:
             own = {key: value for key, value in stated.body.items() if key not in ("digest", "signature")}
             if how == "claims":
                 with contextlib.suppress(Exception):  # whatever it is, verify must say it in a sentence
-                    own["claims"] = json.loads(json.dumps(claims(own["action"], own["parameters"], own["released"])))
+                    own["claims"] = json.loads(_dumps(claims(own["action"], own["parameters"], own["released"])))
             stated = Certificate({**own, "digest": _digest(own)})
         stated.verify(file if with_file else None)
 

@@ -106,6 +106,10 @@ def run(
     if not isinstance(certificate, Certificate):
         certificate = Certificate.read(certificate)
     certificate.verify(released if is_file else None)
+    if certificate.claims["guarantee"]["kind"] == "none":
+        raise ArgumentError(
+            "certificate: nothing is promised of this release, so no attack can be held against a promise"
+        )
     kind = "aggregate" if "aggregate" in certificate.parameters else certificate.action
     if side is not None and kind != "switch":
         raise ArgumentError("side: only a switch is realigned with a correlated series; leave it out")
@@ -167,6 +171,7 @@ def _redaction(reader: Reader, runs: int, source: Source, notes: list[str]) -> I
     from reticent.attacks.linkage import link_redactions
     from reticent.attacks.reconstruction import reconstruct, reconstruct_cases
     from reticent.claims import redaction_from_dict
+    from reticent.redaction import SequentialRedaction
 
     parameters = reader.parameters
     mechanisms = [redaction_from_dict(each, parameters["chains"]) for each in parameters["mechanisms"]]
@@ -186,7 +191,9 @@ def _redaction(reader: Reader, runs: int, source: Source, notes: list[str]) -> I
     if len(mechanisms) > 1:
         notes.append(f"Series are drawn for the commonest of {len(mechanisms):,} designs.")
     if len(design.private) > 1:
-        notes.append("Series are drawn for the first secret of the design; two releases are linked where it has one.")
+        notes.append("Series are drawn for the first secret of the design.")
+    if isinstance(design, SequentialRedaction) and len(design.private) > 1:
+        notes.append("Two draws of a sequential redaction are linked where it has one secret.")
     else:
         yield "two releases of one series", partial(link_redactions, design, runs=runs, source=source.spawn("linked"))
 

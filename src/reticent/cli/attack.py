@@ -87,6 +87,8 @@ def check_output(path: Path, overwrite: bool, inputs: tuple[Path | None, ...]) -
     """Refuse before any work what could not be written after it."""
     if path.is_dir():
         raise ArgumentError(f"output: {path.name} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ArgumentError(f"output: there is no folder {path.parent.name} to write it to; make it first")
     if path.exists() and any(each is not None and each.exists() and each.samefile(path) for each in inputs):
         raise ArgumentError("output: it is one of the inputs, which would be lost; name another file")
     if path.exists() and not overwrite:

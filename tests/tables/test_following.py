@@ -26,8 +26,8 @@ from reticent.accounting import Ledger
 from reticent.accounting.fingerprints import home
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError, EmptyInputError, InputError, RefusedError, ReticentError
-from reticent.tables import follow, follow_output, follow_state
-from reticent.tables.follow import Followed, Following
+from reticent.tables import following
+from reticent.tables.following import Followed, Following, checkpoints, running, sinks
 from reticent.tables.reading import Columns
 
 COLUMNS = Columns("t", ("v",), ("i",), ("k",))
@@ -58,7 +58,7 @@ def given(data: bytes, verb: str = "switch", seed: int | None = 3, **options: An
     feeding = threading.Thread(target=_feed, args=(writer, data))
     feeding.start()
     try:
-        return getattr(follow, verb)(reader, job, **arguments)
+        return getattr(following, verb)(reader, job, **arguments)
     finally:
         os.close(reader)
         feeding.join()
@@ -220,6 +220,9 @@ def test_other_input_is_refused(tmp_path: Path) -> None:
     changed = [*ROWS[:20], (*ROWS[20][:2], "99", ROWS[20][3]), *ROWS[21:]]
     with pytest.raises(RefusedError, match="not those that this stream was given"):
         given(text(changed), checkpoint=tmp_path / "c", output=out)
+    swapped = text(ROWS).replace(b"i,t,v,k\n", b"i,t,k,v\n", 1)  # the same lines under another header
+    with pytest.raises(RefusedError, match="not those that this stream was given"):
+        given(swapped, checkpoint=tmp_path / "c", output=out)
     with pytest.raises(InputError, match="ends before the 50 records"):
         given(text(ROWS[:30]), checkpoint=tmp_path / "c", output=out)
     with pytest.raises(ArgumentError, match="began with"):
@@ -253,9 +256,10 @@ def test_the_output_must_be_as_it_was_left(tmp_path: Path) -> None:
     given(text(ROWS[:50]), checkpoint=tmp_path / "c", output=out, keep_open=True)
     given(text(ROWS[:90]), checkpoint=tmp_path / "c", output=out, keep_open=True)
     whole = out.read_bytes()
-    out.write_bytes(whole[:40])
-    with pytest.raises(InputError, match="shorter than what was released"):
-        given(text(ROWS), checkpoint=tmp_path / "c", output=out)
+    for other in (whole[:40], whole.replace(b"a", b"A", 1)):  # a certificate would speak of what was never released
+        out.write_bytes(other)
+        with pytest.raises(InputError, match="does not hold what was released into it"):
+            given(text(ROWS), checkpoint=tmp_path / "c", output=out)
     out.write_bytes(whole + b"torn off in the mid")  # what a kill leaves is cut back
     given(text(ROWS), checkpoint=tmp_path / "c", output=out)
     given(text(ROWS), checkpoint=tmp_path / "d", output=tmp_path / "one.csv")
@@ -273,12 +277,49 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
     refused("must be one of", format="parquet")
     refused("in the header 0 times", InputError, columns=Columns("t", ("nothing",), ("i",)))
     refused("one file", output=tmp_path / "c")
+    refused("one file", checkpoint=tmp_path / "o.csv.certificate.json")
+    refused("is no file", output=tmp_path, overwrite=True)
+    refused("is no file", output=Path(os.devnull), overwrite=True)
     (tmp_path / "o.csv").write_text("mine")
     refused("exists")
     (tmp_path / "o.csv").unlink()
     with pytest.raises(EmptyInputError):
         given(text([]), checkpoint=tmp_path / "c", output=tmp_path / "o.csv")
     assert not (tmp_path / "o.csv").exists()
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(text(ROWS))
+    for name, options in (("output", {"output": path, "overwrite": True}), ("checkpoint", {"checkpoint": path})):
+        descriptor = os.open(path, os.O_RDONLY)
+        job = Following(COLUMNS, **{"checkpoint": tmp_path / "c", "output": tmp_path / "o.csv", **options})
+        with pytest.raises(ArgumentError, match=f"{name}: it is the input"):
+            following.quantize(descriptor, job, **CELLS)
+        os.close(descriptor)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(InputError, match="it is a folder"):
+        following.quantize(descriptor, Following(COLUMNS, tmp_path / "c"), **CELLS)
+    os.close(descriptor)
+    assert path.read_bytes() == text(ROWS)
+    assert [each.name for each in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_a_file_that_is_written_over_leaves_nothing_that_speaks_of_it(tmp_path: Path) -> None:
+    out = tmp_path / "o.csv"
+    given(text(ROWS), checkpoint=tmp_path / "c", output=out)
+    done = given(text(ROWS[:50]), checkpoint=tmp_path / "d", output=out, overwrite=True, keep_open=True)
+    assert done.certificate.verify(out).verdict == "consistent"
+    with pytest.raises(InputError):
+        given(b"i,t,v,k\nbad\n", checkpoint=tmp_path / "e", output=out, overwrite=True)
+    assert not done.outputs.certificate.exists()
+
+
+def test_a_record_without_end_stops_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_LONGEST", 1000)
+    with pytest.raises(InputError, match="a record is longer than 1,000 bytes"):
+        given(text(ROWS[:20]) + b"x" * 5000, "quantize", None, checkpoint=tmp_path / "c", output=tmp_path / "o.csv")
+    assert len(rows_of(tmp_path / "o.csv")) == 20  # those before it are out
 
 
 # --- the ledger -------------------------------------------------------------------------------------------------------
@@ -291,6 +332,9 @@ def test_each_series_is_charged_once_however_often_the_stream_is_taken_up(tmp_pa
     given(text(ROWS), **options)
     (spent,) = ledger.spent("")
     assert (spent.series, spent.releases) == (3, 1)
+    given(text(ROWS[:50]), checkpoint=tmp_path / "e", output=tmp_path / "q.csv", keep_open=True)
+    with pytest.raises(ArgumentError, match="began with ledger False"):  # its first series would go uncharged
+        given(text(ROWS), checkpoint=tmp_path / "e", output=tmp_path / "q.csv", ledger=ledger)
     ledger.limit(epsilon=2, delta="0.1", window=4)
     with pytest.raises(RefusedError):  # another stream of the same series
         given(text(ROWS), checkpoint=tmp_path / "d", output=tmp_path / "p.csv", ledger=ledger)
@@ -321,10 +365,10 @@ def crashing(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(os, "fsync", before(os.fsync))
     monkeypatch.setattr(os, "pwrite", before(os.pwrite))
-    monkeypatch.setattr(follow_state, "private_file", before(follow_state.private_file))
-    monkeypatch.setattr(follow_state, "sync", before(follow_state.sync))
+    monkeypatch.setattr(checkpoints, "private_file", before(checkpoints.private_file))
+    monkeypatch.setattr(checkpoints, "sync", before(checkpoints.sync))
     monkeypatch.setattr(Path, "replace", before(Path.replace))
-    monkeypatch.setattr(follow_output.FileSink, "emit", before(follow_output.FileSink.emit))
+    monkeypatch.setattr(sinks.FileSink, "emit", before(sinks.FileSink.emit))
     return left
 
 

@@ -15,7 +15,7 @@ from reticent.cli.release import source, warn_kept
 from reticent.errors import InputError
 
 if TYPE_CHECKING:
-    from reticent.tables.follow import Followed, Following
+    from reticent.tables.following import Followed, Following
 
 INPUT = Annotated[Path, typer.Argument(metavar="[INPUT]", help="A file or a named pipe; standard input by default.")]
 CHECKPOINT = Annotated[
@@ -100,7 +100,7 @@ def switch(
     time_format: opt.TIME_FORMAT = None,
 ) -> None:
     """Move the values of a stream in time, record by record: what is released waits for those that come after it."""
-    from reticent.tables import follow
+    from reticent.tables import following
 
     job = _job(
         (time, value, id, keep),
@@ -120,7 +120,7 @@ def switch(
         time_format=time_format,
     )
     tell(
-        follow.switch(
+        following.switch(
             _open(input),
             job,
             window=window,
@@ -176,7 +176,7 @@ def quantize(
     null: opt.NULL = None,
 ) -> None:
     """Coarsen the values of a stream, record by record."""
-    from reticent.tables import follow
+    from reticent.tables import following
 
     job = _job(
         (time, value, id, keep),
@@ -196,7 +196,7 @@ def quantize(
     )
     reading = opt.reading(delimiter, decimal, "utf-8", time_format, None, null, False)
     tell(
-        follow.quantize(
+        following.quantize(
             _open(input),
             job,
             low=low,
@@ -217,7 +217,7 @@ def _job(
     named: tuple[str, list[str], list[str] | None, list[str] | None], charged: dict[str, Any], **options: Any
 ) -> Following:
     from reticent.accounting.ledger import Ledger
-    from reticent.tables.follow import Following
+    from reticent.tables.following import Following
     from reticent.tables.reading import Columns
 
     time, value, id, keep = named

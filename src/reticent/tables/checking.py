@@ -17,7 +17,7 @@ from reticent.redaction.support import possible
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.content import content_hash, content_kinds, series_hashes
 from reticent.tables.delimited import Reading
-from reticent.tables.follow_lines import released_table
+from reticent.tables.following.lines import released_table
 from reticent.tables.formulas import unguarded
 from reticent.tables.grid import Grid, Gridded, encode_states, runs
 from reticent.tables.models import count_on_grid, near_secrets

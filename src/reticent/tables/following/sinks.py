@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import signal
 import sys
@@ -11,11 +12,18 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from reticent.errors import ArgumentError, InputError, ReticentError
-from reticent.tables.staging import sync
+from reticent.tables.following.checkpoints import Checkpoint
+from reticent.tables.staging import Outputs, sync
+
+_PIECE = 1 << 20  # bytes read at once
 
 
 class Sink(Protocol):
     """Where released records go."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that was emitted, where it stays."""
 
     def check_new(self, overwrite: bool) -> None:
         """Before a stream begins."""
@@ -27,7 +35,7 @@ class Sink(Protocol):
     def discard(self) -> None:
         """Of a stream that did not begin."""
 
-    def begin(self, written: int, pending: str, sent: int, records: int, head: str) -> None:
+    def begin(self, checkpoint: Checkpoint, head: str) -> None:
         """Emit again what the last checkpoint released."""
 
     def emit(self, text: str, head: str) -> None:
@@ -38,17 +46,26 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """An output file: cut back to what is committed, then appended to."""
+    """An output file: compared with and cut back to what is committed, then appended to."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: Any = None
+        self._hash = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
 
     def check_new(self, overwrite: bool) -> None:
-        if self._path.exists():
-            if not overwrite:
-                raise ArgumentError(f"output: {self._path.name} exists; name another file, or pass --overwrite")
-            self._path.unlink()
+        if not self._path.exists():
+            return
+        if not self._path.is_file():  # a device or a pipe cannot be cut back
+            raise ArgumentError(f"output: {self._path.name} is no file; without -o the release is on standard output")
+        if not overwrite:
+            raise ArgumentError(f"output: {self._path.name} exists; name another file, or pass --overwrite")
+        for each in (*Outputs(self._path).companions, self._path):  # they would seem to speak of the stream
+            each.unlink(missing_ok=True)
 
     def discard(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -60,24 +77,35 @@ class FileSink:
         if self._file is not None:
             self._file.close()
 
-    def begin(self, written: int, pending: str, sent: int, records: int, head: str) -> None:
+    def begin(self, checkpoint: Checkpoint, head: str) -> None:
+        written = checkpoint.written
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise ArgumentError(f"output: {self._path.name} cannot be written ({error.strerror})") from None
         self._file = os.fdopen(descriptor, "r+b", buffering=0)
-        if os.fstat(descriptor).st_size < written:
+        left = written
+        while left and (data := self._file.read(min(left, _PIECE))):
+            self._hash.update(data)
+            left -= len(data)
+        if left or (written and self.digest != checkpoint.digest):
             raise InputError(
-                f"output: {self._path.name} is shorter than what was released into it; put the file back as it was left"
+                f"output: {self._path.name} does not hold what was released into it; put the file back as it was left"
             )
         self._file.truncate(written)
-        self._file.seek(written)
-        self.emit(pending, "")
+        self.emit(checkpoint.pending, "")
 
     def emit(self, text: str, head: str) -> None:
-        view = memoryview(text.encode())
-        while view:
-            view = view[self._file.write(view) :]
+        data = text.encode()
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError as error:
+            raise ReticentError(
+                f"output: {self._path.name} cannot be written ({error.strerror}); once it can, the next run goes on"
+            ) from None
+        self._hash.update(data)
 
     def sync(self) -> None:
         os.fsync(self._file.fileno())
@@ -86,6 +114,8 @@ class FileSink:
 
 class PipeSink:
     """Standard output: numbered records, and the header of a CSV stream at the beginning of each run."""
+
+    digest = ""
 
     def __init__(self, seen: int | None) -> None:
         self._seen = seen
@@ -103,14 +133,15 @@ class PipeSink:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def begin(self, written: int, pending: str, sent: int, records: int, head: str) -> None:
+    def begin(self, checkpoint: Checkpoint, head: str) -> None:
+        sent, records = checkpoint.sent, checkpoint.pending_records
         seen = sent if self._seen is None else self._seen
         if not sent <= seen <= sent + records:
             raise InputError(
                 f"seen: this run can begin with records {sent + 1:,} to {sent + records + 1:,} of the output, and no "
                 "others; those before are gone from the pipe"
             )
-        lines = pending.split("\n")[seen - sent :]
+        lines = checkpoint.pending.split("\n")[seen - sent :]
         self.emit("\n".join(lines), head)
 
     def emit(self, text: str, head: str) -> None:

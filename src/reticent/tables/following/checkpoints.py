@@ -42,8 +42,8 @@ class Checkpoint:
         Keyed digest of these.
     clock, delimiter : str
         How times are written, and how fields are parted ("" before the first).
-    written : int
-        Bytes of the output before `pending`.
+    written, digest : int, str
+        Bytes of the output before `pending`; and, of a file, their SHA-256.
     sent : int
         Records of the output before `pending`.
     pending : str
@@ -54,8 +54,6 @@ class Checkpoint:
         How many times the stream was taken up.
     dropped : dict
         Records that were left out, by rule; the curator's alone.
-    charged : list
-        Series that the ledger knows of.
     series : dict
         State of each series that holds records back.
     last, rows : dict
@@ -73,12 +71,12 @@ class Checkpoint:
     clock: str = ""
     delimiter: str = ""
     written: int = 0
+    digest: str = ""
     sent: int = 0
     pending: str = ""
     pending_records: int = 0
     runs: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    charged: list[str] = field(default_factory=list)
     series: dict[str, Any] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
@@ -155,10 +153,7 @@ class Store:
             self._journal = folder / f"{checkpoint.stream}.number"
             lock = (folder / f"{checkpoint.stream}.lock").open("w")
         except OSError as error:
-            raise ReticentError(
-                f"the number of a checkpoint cannot be kept in {folder} ({error.strerror}); set RETICENT_HOME to a "
-                "folder that can be written"
-            ) from None
+            raise _unkept(folder, error) from None
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,9 +210,19 @@ class Store:
 
     def _note(self, number: int) -> None:
         assert self._journal is not None
-        descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
-            os.pwrite(descriptor, str(number).rjust(_DIGITS).encode(), 0)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.pwrite(descriptor, str(number).rjust(_DIGITS).encode(), 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _unkept(self._journal.parent, error) from None
+
+
+def _unkept(folder: Path, error: OSError) -> ReticentError:
+    return ReticentError(
+        f"the number of a checkpoint cannot be kept in {folder} ({error.strerror}); set RETICENT_HOME to a folder that "
+        "can be written"
+    )

@@ -11,9 +11,9 @@ from reticent.quantization.exact import Number, allowed_outputs
 from reticent.quantization.quantizers import Missing, Outside
 from reticent.randomness import Source
 from reticent.tables.delimited import NULLS
-from reticent.tables.follow_job import Followed, Following
-from reticent.tables.follow_verbs import FollowQuantize, FollowSwitch
-from reticent.tables.following import follow
+from reticent.tables.following.job import Followed, Following
+from reticent.tables.following.running import follow
+from reticent.tables.following.verbs import FollowQuantize, FollowSwitch
 from reticent.tables.switching import choose_switch
 from reticent.tables.verbs import ranges_of
 
@@ -94,9 +94,14 @@ def quantize(
     budget = allowed_outputs(bits, outputs)
     ranges = ranges_of(low, high, job.columns)
     mechanism = VectorQuantization.split(ranges, bits, outputs, symbols=symbols, outside=outside, missing=missing)
-    parts = [part.to_dict() for part in mechanism.coordinates]
+    asked = {
+        "coordinates": [part.to_dict() for part in mechanism.coordinates],
+        "asked": {"outputs": budget},
+        "nulls": list(nulls),
+        "decimal": decimal,
+    }
 
     def make(source: Source | None, state: dict[str, Any]) -> FollowQuantize:
         return FollowQuantize(mechanism, budget, nulls, decimal)
 
-    return follow(job, descriptor, "quantize", {"coordinates": parts, "asked": {"outputs": budget}}, make)
+    return follow(job, descriptor, "quantize", asked, make)

@@ -165,7 +165,7 @@ class Lines:
         ids = len(self.columns.id)
         written = fields[ids]
         name = fields[:ids]
-        if any(not isinstance(part, str | int) or part == "" for part in name):
+        if any(not isinstance(part, str | int) or isinstance(part, bool) or part == "" for part in name):
             raise InputError(f"id: that of record {number:,} is missing, or no text or whole number")
         try:
             tick = self.clock.tick(written)

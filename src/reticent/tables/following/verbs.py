@@ -18,7 +18,7 @@ from reticent.randomness import Source
 from reticent.switching import Switch
 from reticent.switching.mechanism import Sampler
 from reticent.tables.delimited import NULLS
-from reticent.tables.follow_lines import Event, name_of
+from reticent.tables.following.lines import Event, name_of
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _EXACT_DIGITS = 15

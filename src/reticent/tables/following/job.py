@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reticent.accounting.ledger import Ledger
 from reticent.certificates import Certificate
-from reticent.errors import ArgumentError
+from reticent.errors import ArgumentError, InputError
 from reticent.randomness import Source, secure_source
-from reticent.tables.follow_lines import FORMATS
+from reticent.tables.following.lines import FORMATS
 from reticent.tables.reading import Columns
 from reticent.tables.staging import Outputs
 
@@ -79,12 +81,29 @@ class Following:
                 raise ArgumentError(f"{name}: of a stream that is followed it must be one of {', '.join(allowed)}")
         if self.output is not None and self.seen is not None:
             raise ArgumentError("seen: an output file is cut back by itself; leave it away")
-        if self.output is not None and self.output.absolute() == self.checkpoint.absolute():
-            raise ArgumentError("checkpoint: it and the output are one file; name two")
+        if self.output is not None:
+            others = (self.output, *Outputs(self.output).companions)
+            if self.checkpoint.absolute() in [each.absolute() for each in others]:
+                raise ArgumentError("checkpoint: it and the output, or what lies beside it, are one file; name two")
         if self.after < 0 or (self.seen is not None and self.seen < 0):
             raise ArgumentError("after, seen: must be numbers of records, zero or more")
         if not self.commit >= 0:
             raise ArgumentError("commit: must be a number of seconds, zero or more")
+
+    def check_input(self, descriptor: int) -> None:
+        """Refuse what cannot be read, or would be written over.
+
+        Raises
+        ------
+        ArgumentError, InputError
+            A folder; the output or the checkpoint.
+        """
+        given = os.fstat(descriptor)
+        if stat.S_ISDIR(given.st_mode):
+            raise InputError("input: it is a folder; a stream is a file, a named pipe or standard input")
+        for name, path in (("output", self.output), ("checkpoint", self.checkpoint)):
+            if path is not None and path.exists() and os.path.samestat(given, path.stat()):
+                raise ArgumentError(f"{name}: it is the input; name another file")
 
 
 @dataclass(frozen=True)

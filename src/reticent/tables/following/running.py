@@ -9,6 +9,7 @@ the state after them and the very bytes that are to be emitted, and only then em
   the checkpoint says these bytes begin, so the file holds each record once, whatever was killed when. In a *pipe* each
   record carries a number (`seq`), the repeated lines are equal byte for byte, and the consumer drops numbers that it
   has, or says which it has seen (`seen`); what a consumer that dies left in the pipe is gone;
+- an output file that does not hold what was released into it, byte for byte, is not gone on with, nor certified;
 - the input is given again from its beginning (records that were taken are skipped, and compared by a keyed digest), or
   from any record on that is not later than the checkpoint (`after`).
 
@@ -31,16 +32,16 @@ from reticent.accounting.events import step_of_release
 from reticent.certificates import Certificate
 from reticent.errors import ArgumentError, EmptyInputError, InputError, RefusedError, ReticentError
 from reticent.randomness import Source
-from reticent.tables.charging import file_hash
-from reticent.tables.follow_job import Followed, Following
-from reticent.tables.follow_lines import Clock, Event, Lines, name_of
-from reticent.tables.follow_output import FileSink, PipeSink, Sink, stop_signals
-from reticent.tables.follow_state import Checkpoint, Store
-from reticent.tables.follow_verbs import FollowVerb
+from reticent.tables.following.checkpoints import Checkpoint, Store
+from reticent.tables.following.job import Followed, Following
+from reticent.tables.following.lines import Clock, Event, Lines, name_of
+from reticent.tables.following.sinks import FileSink, PipeSink, Sink, stop_signals
+from reticent.tables.following.verbs import FollowVerb
 from reticent.tables.staging import Outputs, write_whole
 
 _MOST = 50_000  # records in a round
 _PIECE = 1 << 18  # bytes read at once
+_LONGEST = 1 << 24  # bytes of a record
 _GRACE = 0.1  # seconds within which a signal that has ended the input reaches this end of the pipe too
 _SHARE = 4  # rounds take at least so many times as long as their checkpoint
 
@@ -74,10 +75,13 @@ def follow(job: Following, descriptor: int, verb: str, asked: dict[str, Any], ma
         "format": job.format,
         "late": job.late,
         "duplicates": job.duplicates,
+        "time_format": job.time_format,
         "dataset": job.dataset,
+        "ledger": job.ledger is not None,
         "seeded": job.source.seeded,
         "output": None if job.output is None else str(job.output.absolute()),
     }
+    job.check_input(descriptor)
     store = Store(job.checkpoint)
     known = store.read()
     checkpoint = known or Checkpoint.fresh(job.source, parameters)
@@ -141,7 +145,7 @@ class _Run:
             checkpoint.delimiter or job.delimiter,
         )
         self._skip = max(checkpoint.taken - job.after, 0)
-        self._skipped = ""
+        self._skipped = ""  # digest of what was skipped, the header included
 
     @property
     def untouched(self) -> bool:
@@ -151,7 +155,7 @@ class _Run:
     def go(self, descriptor: int) -> Followed:
         state = self._state
         head = self._lines.head(True) if state.pending else ""
-        self._output.begin(state.written, state.pending, state.sent, state.pending_records, head)
+        self._output.begin(state, head)
         ended = state.ended
         if not ended:
             ended = self._read(descriptor) and not self._job.keep_open
@@ -183,16 +187,20 @@ class _Run:
                         continue
                     *lines, rest = (rest + data).split(b"\n")
                     waiting += self._fresh(lines)
+                    if len(rest) > _LONGEST:
+                        self._rounds(waiting)
+                        raise InputError(f"input: a record is longer than {_LONGEST:,} bytes; is it of another format?")
                 if waiting and (time.monotonic() >= due or len(waiting) >= _MOST):
                     begun = time.monotonic()
-                    while waiting:
-                        self._round(waiting[:_MOST])
-                        del waiting[:_MOST]
+                    self._rounds(waiting)
                     now = time.monotonic()
                     due = now + max(self._job.commit, _SHARE * (now - begun))
         self._round(waiting)
         if rest.strip():
-            raise InputError("input: its last record has no line end, so it may have been cut; give it again, whole")
+            raise InputError(
+                "input: its last record has no line end, so it may have been cut, and was not taken; give the input "
+                "again, with a line end after each record"
+            )
         if self._skip:
             raise InputError(
                 f"input: it ends before the {self._state.taken:,} records that this stream was given; give it again "
@@ -204,7 +212,11 @@ class _Run:
         """Records that no checkpoint knows of yet: those before are compared and skipped."""
         lines = [line for line in lines if line.strip()]
         if lines and self._lines.needs_header:
-            self._lines.header(lines.pop(0))
+            head = lines.pop(0)
+            self._lines.header(head)
+            self._skipped = self._chain("", head)
+            if not self._state.taken:
+                self._state = replace(self._state, chained=self._skipped)
         if not self._skip:
             return lines
         known, lines = lines[: self._skip], lines[self._skip :]
@@ -265,6 +277,11 @@ class _Run:
         return rule
 
     # --- output ------------------------------------------------------------------------------------------------------
+
+    def _rounds(self, lines: list[bytes]) -> None:
+        while lines:
+            self._round(lines[:_MOST])
+            del lines[:_MOST]
 
     def _round(self, lines: list[bytes]) -> None:
         """Take some records: charge, commit, emit; then complain of the first that is at fault."""
@@ -332,6 +349,7 @@ class _Run:
             replace(
                 state,
                 written=state.written + before,
+                digest=self._output.digest,
                 sent=sent,
                 pending=pending,
                 pending_records=len(released),
@@ -362,7 +380,7 @@ class _Run:
         if job.output is not None:
             words = dict.fromkeys((*columns.id, columns.time, *columns.keep), "words")
             kinds = words | dict(zip(columns.value, self._verb.kinds(), strict=True))
-            facts |= {"sha256": file_hash(job.output), "kinds": kinds}
+            facts |= {"sha256": self._output.digest, "kinds": kinds}
             facts |= {"delimiter": state.delimiter or ","} if job.format == "csv" else {}
         parameters = {**self._verb.parameters(), "duplicates": job.duplicates, "late": job.late}
         if not ended and self._verb.action == "switch":

@@ -1,4 +1,4 @@
-"""The best walk within a budget: greedy where that is optimal, otherwise a linear programme, repaired and checked."""
+"""The best walk within a budget: a linear programme, repaired and checked, or the greedy law where that is as good."""
 
 from __future__ import annotations
 
@@ -40,10 +40,13 @@ def best_walk(
 
     Notes
     -----
-    The greedy B = min(D, e^ε min_x' D) is optimal where the last constraint then holds. Otherwise a linear programme
-    knows how much to hold back. Either law is mixed with "release nothing at all" (with a probability η that does not
-    depend on the secret), which leaves the ratios of B as they are and brings the last event within e^ε: all of the
-    repair that the programme's tolerances ask for, and next to nothing where the walk is long.
+    The greedy B = min(D, e^ε min_x' D) releases at each record as much as can be. At ε = 0 no mechanism releases more
+    (the proof is in docs/redaction.md). At ε > 0 it can pay to hold back: what is withheld with one value of the secret
+    lets more be released with another, later; and the last event may ask for it. A linear programme knows how much. The
+    better of the two is taken, since a programme of few places can lose to the greedy law. Each is mixed with "release
+    nothing at all" (with a probability η that does not depend on the secret), which leaves the ratios of B as they are
+    and brings the last event within e^ε: all of the repair that the programme's tolerances ask for, and next to nothing
+    where the walk is long.
     """
     present = np.frombuffer(pattern, dtype=np.bool_)
     margin = 4 * _rounding(chain.size, present.size + 1)
@@ -68,16 +71,12 @@ def _best(
 ) -> tuple[float, Floats] | None:
     """The best of the greedy law, the programme's, and releasing nothing at all; None where each shows too much."""
     free = np.full((present.size, chain.size, chain.size), np.inf)
-    greedy, eta = _mixed(chain, direction, present, joined, inner, free)
-    if eta == 0:
-        return greedy
-    silent, _ = _mixed(chain, direction, present, joined, inner, np.zeros_like(free))
-    laws = [greedy, silent]
+    laws = [_mixed(chain, direction, present, joined, inner, targets) for targets in (free, np.zeros_like(free))]
     if inner > 0 and present.any():
         places = _places(chain, direction, present, THOROUGH if thorough else QUICK)
         targets = programme(chain, direction, present, places, joined, inner)
         if targets is not None:
-            laws.append(_mixed(chain, direction, present, joined, inner, targets)[0])
+            laws.append(_mixed(chain, direction, present, joined, inner, targets))
     return max((law for law in laws if law is not None), key=lambda law: law[0], default=None)
 
 
@@ -102,20 +101,20 @@ def _rounding(size: int, distance: int) -> float:
 
 def _mixed(
     chain: MarkovChain, direction: int, present: Bools, joined: bool, epsilon: float, targets: Floats
-) -> tuple[tuple[float, Floats] | None, float | None]:
-    """Carry the targets out, mixed with "nothing" as far as the last event asks; and with which probability η."""
+) -> tuple[float, Floats] | None:
+    """Carry the targets out, mixed with "nothing" as far as the last event asks; None where no mixture is enough."""
     from reticent.redaction.sequential import kernels
 
     place = setting(chain, 0, direction)
     release, first, rest = kernels.carry(*place, present, targets, epsilon)
     eta = _needed(chain, direction, present.size - 1, joined, epsilon, rest)
     if eta is None:
-        return None, None
+        return None
     if eta > 0:
         eta = min(1.0, eta * (1 + 1e-9) + 1e-15)
         release, first, rest = kernels.carry(*place, present, (1 - eta) * first, epsilon)
     used = np.flatnonzero(release.any(axis=(1, 2)))
-    return (_value(chain, first, present), release[: used[-1] + 1 if used.size else 1]), eta
+    return _value(chain, first, present), release[: used[-1] + 1 if used.size else 1]
 
 
 def _value(chain: MarkovChain, first: Floats, present: Bools) -> float:

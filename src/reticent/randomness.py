@@ -110,6 +110,45 @@ class EncodedIds:
         )
 
 
+def authenticated(cipher: Any, head: bytes, ids: EncodedIds) -> NDArray[np.uint8]:
+    """Keyed codes of many identifiers, shape (len(ids), 16).
+
+    A CBC-MAC of the blocks ``head (12 bytes) | length of the encoded id (4 bytes)``, then the encoded id, filled up
+    with zeros. The length comes first, so no message is the beginning of another, and the MAC is a pseudorandom
+    function of them (Petrank and Rackoff, 2000).
+
+    Parameters
+    ----------
+    cipher : cryptography.hazmat.primitives.ciphers.Cipher
+        AES in ECB mode, under a key that serves for nothing else.
+    head : bytes, length 12
+    ids : EncodedIds
+    """
+    lengths = np.diff(ids.offsets)
+    state = np.empty((lengths.size + 1, 16), dtype=np.uint8)  # update_into asks for a block to spare
+    state[:-1, :_TAG_BYTES] = np.frombuffer(head, dtype=np.uint8)
+    state[:-1, _TAG_BYTES:] = lengths.astype(">u4").view(np.uint8).reshape(-1, 4)
+    padded = np.concatenate([ids.data, np.zeros(16, dtype=np.uint8)])
+    place = np.arange(16)
+    _encrypt(cipher, state)
+    waiting = np.arange(lengths.size)
+    for begin in range(0, int(lengths.max(initial=0)), 16):
+        waiting = waiting[lengths[waiting] > begin]
+        block = padded[np.minimum(ids.offsets[waiting] + begin, ids.data.size)[:, None] + place]
+        block[place >= (lengths[waiting] - begin)[:, None]] = 0
+        some = np.empty((waiting.size + 1, 16), dtype=np.uint8)
+        np.bitwise_xor(state[waiting], block, out=some[:-1])
+        _encrypt(cipher, some)
+        state[waiting] = some[:-1]
+    return state[:-1]
+
+
+def _encrypt(cipher: Any, blocks: NDArray[np.uint8]) -> None:
+    """All blocks but the last, in place."""
+    flat = blocks.reshape(-1)
+    cipher.encryptor().update_into(flat[:-16].tobytes(), flat.data)
+
+
 class Source:
     """A stream of random 64-bit words.
 
@@ -163,34 +202,12 @@ class Source:
     def tags(self, ids: Sequence[Any] | EncodedIds) -> NDArray[np.uint8]:
         """The tags of many series, shape (len(ids), 12): keyed, so ids cannot be made to collide.
 
-        The first 96 bits of a CBC-MAC under a key of its own, of the blocks ``tag of this source (12 bytes) | length of
-        the encoded id (4 bytes)``, then the encoded id, filled up with zeros. The length comes first, so no message is
-        the beginning of another, and the MAC is a pseudorandom function of them (Petrank and Rackoff, 2000).
+        The first 96 bits of a MAC under a key of its own, of the tag of this source and the encoded id: see
+        `authenticated`.
         """
         self._check_fork()
         encoded = ids if isinstance(ids, EncodedIds) else EncodedIds.of(ids)
-        lengths = np.diff(encoded.offsets)
-        state = np.empty((lengths.size + 1, 16), dtype=np.uint8)  # update_into asks for a block to spare
-        state[:-1, :_TAG_BYTES] = np.frombuffer(self._tag, dtype=np.uint8)
-        state[:-1, _TAG_BYTES:] = lengths.astype(">u4").view(np.uint8).reshape(-1, 4)
-        padded = np.concatenate([encoded.data, np.zeros(16, dtype=np.uint8)])
-        place = np.arange(16)
-        self._encrypt(state)
-        waiting = np.arange(lengths.size)
-        for begin in range(0, int(lengths.max(initial=0)), 16):
-            waiting = waiting[lengths[waiting] > begin]
-            block = padded[np.minimum(encoded.offsets[waiting] + begin, encoded.data.size)[:, None] + place]
-            block[place >= (lengths[waiting] - begin)[:, None]] = 0
-            some = np.empty((waiting.size + 1, 16), dtype=np.uint8)
-            np.bitwise_xor(state[waiting], block, out=some[:-1])
-            self._encrypt(some)
-            state[waiting] = some[:-1]
-        return state[:-1, :_TAG_BYTES].copy()
-
-    def _encrypt(self, blocks: NDArray[np.uint8]) -> None:
-        """All blocks but the last, in place."""
-        flat = blocks.reshape(-1)
-        self._tag_cipher.encryptor().update_into(flat[:-16].tobytes(), flat.data)
+        return authenticated(self._tag_cipher, self._tag, encoded)[:, :_TAG_BYTES].copy()
 
     def tagged(self, tag: bytes) -> Source:
         """The source of the series of a tag, as `spawn` gives it."""

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from reticent.accounting.fingerprints import derived_key, fingerprint_key, series_codes, time_codes
 from reticent.errors import ArgumentError, InputError, LedgerError
+from reticent.randomness import EncodedIds
 
 ALWAYS = (-(2**63), 2**63 - 1)
 _HEADER = struct.Struct("<4sQQ")
-_MAGIC = b"rtc1"
+_MAGIC = b"rtc2"
 
 
 class Geometry(NamedTuple):
@@ -155,7 +156,11 @@ class Coverage:
             raw = b""
         if hashlib.sha256(raw).hexdigest() != digest:
             raise LedgerError("ledger: the series of an entry were altered; put the right file back")
-        _, size, count = _HEADER.unpack_from(raw)
+        magic, size, count = _HEADER.unpack_from(raw)
+        if magic != _MAGIC:
+            raise LedgerError(
+                "ledger: an entry was written by another version, which named series otherwise; use that one"
+            )
         at = _HEADER.size
         series = np.frombuffer(raw, dtype="<u8", count=size, offset=at).astype(np.uint64)
         which = np.frombuffer(raw, dtype="<u4", count=size, offset=at + 8 * size).astype(np.uint32)
@@ -171,7 +176,7 @@ class CoverageBuilder:
         self._codes: list[NDArray[np.uint64]] = []
         self._rows: list[NDArray[np.int64]] = []
 
-    def add(self, series_ids: Sequence[Any], ticks: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+    def add(self, series_ids: Sequence[Any] | EncodedIds, ticks: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
         """Whole series: i has the times ``ticks[offsets[i]:offsets[i + 1]]``, sorted."""
         self._codes.append(series_codes(self._key, series_ids))
         ends = ticks[offsets[:-1]], ticks[offsets[1:] - 1]
@@ -205,9 +210,12 @@ class CoverageBuilder:
         if joined:
             codes, rows = _joined(codes, rows)
         column = np.zeros(codes.size, dtype=np.int64) if designs is None else designs
-        table, which = np.unique(np.column_stack([rows, column]), axis=0, return_inverse=True)
-        geometries = tuple(Geometry(*row) for row in table.tolist())
-        return Coverage._arranged(codes, which.reshape(-1).astype(np.uint32), geometries)
+        table = np.column_stack([rows, column])
+        order = np.lexsort(table.T[::-1])
+        new = np.concatenate([[True], (table[order[1:]] != table[order[:-1]]).any(axis=1)])
+        which = np.empty(codes.size, dtype=np.uint32)
+        which[order] = np.cumsum(new) - 1
+        return Coverage._arranged(codes, which, tuple(Geometry(*row) for row in table[order[new]].tolist()))
 
 
 def _joined(codes: NDArray[np.uint64], rows: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -24,6 +24,7 @@ from reticent.tables.aggregating import AggregateVerb
 from reticent.tables.chunks import Chunk, arrived
 from reticent.tables.frames import to_arrow
 from reticent.tables.grid import Grid
+from reticent.tables.naming import plain_ids
 from reticent.tables.reading import Records
 from reticent.tables.sources import files_of
 from reticent.tables.staging import Outputs
@@ -233,7 +234,8 @@ class Margin:
     def add(self, chunk: Chunk) -> None:
         """Whole series of the input."""
         if self._builder is not None:
-            self._builder.add(chunk.ids, self._unit.ticks(chunk.table[chunk.columns.time]), chunk.offsets)
+            names = plain_ids(chunk.table, chunk.columns.id, chunk.offsets[:-1])
+            self._builder.add(names, self._unit.ticks(chunk.table[chunk.columns.time]), chunk.offsets)
 
     def check(self) -> None:
         """Called once all series were added, before anything is designed.
@@ -342,8 +344,8 @@ class Gathering:
             self._individuals(chunk, ticks)
             return
         names = self._verb.released.id
-        ids = _ids(chunk, names, chunk.offsets[:-1])
-        if ids:
+        ids = plain_ids(chunk.table, names, chunk.offsets[:-1])
+        if len(ids):
             self._builder.add(ids, ticks, chunk.offsets)
 
     def _individuals(self, chunk: Chunk, ticks: NDArray[np.int64]) -> None:
@@ -354,7 +356,7 @@ class Gathering:
             return
         changed = np.any([np.diff(_codes(chunk, name)[present]) != 0 for name in names], axis=0)
         starts = np.concatenate([[0], np.flatnonzero(changed) + 1])
-        ids = _ids(chunk, names, present[starts])
+        ids = plain_ids(chunk.table, names, present[starts])
         self._builder.add(ids, ticks[present], np.append(starts, present.size))
 
     def parts(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -373,14 +375,6 @@ class Gathering:
 def _codes(chunk: Chunk, name: str) -> NDArray[np.int64]:
     encoded = chunk.table[name].combine_chunks().dictionary_encode()
     return np.asarray(encoded.indices.fill_null(-1), dtype=np.int64)
-
-
-def _ids(chunk: Chunk, names: tuple[str, ...], rows: NDArray[np.int64]) -> list[Any]:
-    if not names:
-        return [()] * rows.size
-    first = chunk.table.select(names).take(rows)
-    values = [first[name].to_pylist() for name in names]
-    return values[0] if len(names) == 1 else list(zip(*values, strict=True))
 
 
 def parts(outputs: Outputs, folder: Path) -> dict[str, Path]:

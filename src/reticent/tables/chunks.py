@@ -14,6 +14,7 @@ from reticent.errors import ArgumentError, InputError
 from reticent.randomness import EncodedIds
 from reticent.tables.arranging import arranged
 from reticent.tables.duplicates import averaged, with_room_for_means
+from reticent.tables.naming import encoded_ids, identifiers
 from reticent.tables.reading import Columns, Records
 from reticent.tables.restoring import restored
 from reticent.tables.sql import quoted, quoted_list
@@ -37,32 +38,12 @@ class Chunk:
     @cached_property
     def ids(self) -> list[Any]:
         """Identifier of each series: a plain value for one id column, else a tuple."""
-        names = self.columns.id
-        if not names:
-            return [()]
-        first = self.table.select(names).take(self.offsets[:-1])
-        values = [first[name].to_pylist() for name in names]
-        return values[0] if len(names) == 1 else list(zip(*values, strict=True))
+        return identifiers(self.table, self.columns.id, self.offsets[:-1])
 
     @cached_property
     def encoded_ids(self) -> EncodedIds:
-        """The identifiers for a source; one column of text or whole numbers without a value in Python."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        kinds = [self.table.schema.field(name).type for name in self.columns.id]
-        if len(kinds) != 1 or not (pa.types.is_string(kinds[0]) or pa.types.is_integer(kinds[0])):
-            return EncodedIds.of(self.ids)
-        names = self.table[self.columns.id[0]].take(self.offsets[:-1]).combine_chunks()
-        if names.null_count:
-            return EncodedIds.of(self.ids)
-        mark, nothing = (pa.scalar(each, pa.large_string()) for each in ("is"[pa.types.is_string(kinds[0])], ""))
-        words = pc.binary_join_element_wise(mark, names.cast(pa.large_string()), nothing)
-        _, offsets, data = words.buffers()
-        return EncodedIds(
-            np.frombuffer(data, dtype=np.uint8)[: int(np.frombuffer(offsets, np.int64, 1, 8 * len(words))[0])],
-            np.frombuffer(offsets, dtype=np.int64, count=len(words) + 1),
-        )
+        """The identifiers for a source."""
+        return encoded_ids(self.table, self.columns.id, self.offsets[:-1])
 
     @property
     def lengths(self) -> NDArray[np.int64]:

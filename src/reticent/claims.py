@@ -62,7 +62,8 @@ def claims(action: str, parameters: Mapping[str, Any], released: Mapping[str, An
         )
     if parameters.get("unread") == "set aside":
         body["assumptions"].append(
-            "Rows that could not be read were set aside first: which rows can be read counts as public."
+            "Rows that could not be read were set aside first: which rows can be read counts as public"
+            + (", and so does which values stand for a state." if parameters.get("states") else ".")
         )
     if parameters.get("late") == "drop":
         body["assumptions"].append(

@@ -16,6 +16,7 @@ Spellings = Mapping[Hashable, tuple[Any, ...]]
 Key = tuple[str, Any]
 
 _KINDS = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+_MOST_DIGITS = 400
 _WRITTEN = "off=off|0|False, on=on|1|True"
 
 
@@ -81,6 +82,8 @@ def checked(pairs: list[tuple[Any, tuple[Any, ...]]]) -> dict[Any, tuple[Any, ..
         raise ArgumentError("states: a state is named twice; give all its values together")
     if len({type(state) for state, _ in pairs}) > 1 or any(type(state) not in _KINDS for state, _ in pairs):
         raise ArgumentError("states: must be all words, all whole numbers, all numbers, or all true and false")
+    if any(isinstance(state, int | float) and not abs(state) < 2**63 for state, _ in pairs):
+        raise ArgumentError("states: a state that is a number must be finite, and a whole one less than 2^63")
     keys = [key_of(value) for _, values in pairs for value in values]
     if len(set(keys)) != len(keys):
         raise ArgumentError("states: a value stands for two states, or is named twice; 0 and 0.0 are one value")
@@ -102,7 +105,8 @@ def key_of(value: Any) -> Key:
         number = Decimal(word)
     except InvalidOperation:
         return "word", word
-    return ("number", number) if number.is_finite() else ("word", word)
+    is_number = number.is_finite() and abs(number.adjusted()) <= _MOST_DIGITS  # no column holds others as numbers
+    return ("number", number) if is_number else ("word", word)
 
 
 def state_expression(column: str, kind: str, states: Spellings) -> str:

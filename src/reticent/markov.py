@@ -204,7 +204,9 @@ class MarkovChain:
     @cached_property
     def backs(self) -> Floats:
         """All the ``P̃_t`` of a period, shape (period, s, s): ``back(t)`` is ``backs[(phase + t) % period]``."""
-        return np.stack([self.back(t - self.phase) for t in range(self.period)])
+        backs = np.stack([self.back(t - self.phase) for t in range(self.period)])
+        backs.flags.writeable = False
+        return backs
 
     def power(self, d: int) -> Floats:
         """``P^d`` of a stationary chain, shape (s, s)."""

@@ -23,8 +23,11 @@ from reticent.redaction.leakage import (
     as_epsilon,
     as_secrets,
     covered,
+    frozen,
     possible_ends,
 )
+
+AT_ONCE = 4096  # distances: there is a law for each value of the secret at each of them
 
 
 def pointwise_influence(
@@ -166,12 +169,32 @@ def regions(chain: MarkovChain, n: int, private: Private, epsilon: float) -> str
 
 def _values(chain: MarkovChain, distance: int, side: str, record: int) -> Floats:
     """Influence on each value at distances 0 … `distance`, shape (distance + 1, s)."""
-    from reticent.redaction import kernels
-
     if isinstance(distance, bool) or not isinstance(distance, int | np.integer) or distance < 0:
         raise ArgumentError("distance: must be a whole number of steps, zero or more")
-    steps, direction = _direction(chain, side)
-    return kernels.pointwise(steps, chain.phase, record, direction, int(distance), chain.law(record) > 0)
+    _, direction = _direction(chain, side)
+    return by_value(chain, record, direction, int(distance))
+
+
+def by_value(chain: MarkovChain, record: int, direction: int, count: int) -> Floats:
+    """Influence of a record on each value at distances 0 … `count` in a direction, shape (count + 1, s).
+
+    Not rounded; infinite at distance 0, and 0 for a value that cannot occur.
+    """
+    from reticent.redaction import kernels
+
+    steps = chain.transitions if direction > 0 else chain.backs
+    live = chain.law(record) > 0
+    out = np.full((count + 1, chain.size), np.inf)
+    law = np.diag(live.astype(np.float64))
+    for first in range(1, count + 1, AT_ONCE):
+        part = out[first : first + AT_ONCE]
+        start = record + direction * (first - 1)
+        laws = kernels.unseen(steps, chain.phase, start, direction, law, frozen(np.ones((len(part) + 1, chain.size))))
+        law = laws[-1]
+        least, most = laws[1:, live].min(axis=1), laws[1:, live].max(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part[:] = np.where(most > 0, np.log(most) - np.log(least), 0.0)
+    return out
 
 
 def _direction(chain: MarkovChain, side: str) -> tuple[Floats, int]:

@@ -1,4 +1,8 @@
-"""Compiled loops: the walk away from a secret, and the draw of a release."""
+"""Compiled loops: the walk away from a secret, and the draw of a release.
+
+To compile takes most of the first release. So laws (`steps`) and probabilities (`r`) are always given read-only (each
+other kind of array would be compiled once more), and what is as fast in NumPy is not here.
+"""
 
 from __future__ import annotations
 
@@ -47,30 +51,12 @@ def identity(live: Bools) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)
-def largest(matrix: Floats) -> float:
-    """The largest entry (a loop compiles much faster than an expression)."""
-    most = -np.inf
-    for x in range(matrix.shape[0]):
-        for y in range(matrix.shape[1]):
-            most = max(most, matrix[x, y])
-    return most
-
-
-@numba.njit(cache=True, nogil=True)
 def row_sum(rows: Floats, x: int) -> float:
     """Sum of one row."""
     total = 0.0
     for v in range(rows.shape[1]):
         total += rows[x, v]
     return total
-
-
-@numba.njit(cache=True, nogil=True)
-def put(matrix: Floats, into: Floats) -> None:
-    """Copy a matrix, entry by entry."""
-    for x in range(matrix.shape[0]):
-        for y in range(matrix.shape[1]):
-            into[x, y] = matrix[x, y]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -100,6 +86,15 @@ def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
+def give_up(best: Floats, live: Bools) -> None:
+    """Infinite between any two live values: the answer where floating point has lost the true one."""
+    size = live.size
+    for x in range(size):
+        for y in range(size):
+            best[x, y] = np.inf if x != y and live[x] and live[y] else 0.0
+
+
+@numba.njit(cache=True, nogil=True)
 def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, count: int, live: Bools) -> Floats:
     """Largest log-likelihood ratio of what is seen on one side of a secret.
 
@@ -125,7 +120,7 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
     best = np.zeros((size, size))
     rows, other = identity(live), np.zeros((size, size))
     exponents = np.zeros(size)
-    logs = np.empty(size)
+    logs = np.zeros(size)
     informative = False
     t = start
     instant = (origin + min(t, t + direction)) % period  # of the next step
@@ -159,7 +154,8 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
                 rows[x, v] *= r[t, v]
                 top = max(top, rows[x, v])
                 if 0.0 < rows[x, v] < SMALLEST:
-                    return unbounded(live)
+                    give_up(best, live)
+                    return best
             if 0.0 < top < 1e-18:
                 _, exponent = math.frexp(top)
                 for v in range(size):
@@ -177,18 +173,6 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
 
 
 @numba.njit(cache=True, nogil=True)
-def unbounded(live: Bools) -> Floats:
-    """Infinite between any two live values: the answer where floating point has lost the true one."""
-    size = live.size
-    out = np.zeros((size, size))
-    for x in range(size):
-        for other in range(size):
-            if x != other and live[x] and live[other]:
-                out[x, other] = np.inf
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
 def influences(
     steps: Floats, origin: int, start: int, direction: int, count: int, live: Bools, enough: float
 ) -> Floats:
@@ -203,9 +187,9 @@ def influences(
     size = steps.shape[1]
     period = steps.shape[0]
     out = np.zeros((count + 1, size, size))
-    put(unbounded(live), out[0])
+    give_up(out[0], live)
     rows, other = identity(live), np.zeros((size, size))
-    logs = np.empty(size)
+    logs = np.zeros(size)
     t = start
     instant = (origin + min(t, t + direction)) % period  # of the next step
     for distance in range(1, count + 1):
@@ -226,38 +210,50 @@ def influences(
                 lost = lost or 0.0 < rows[x, v] < SMALLEST
             raise_to(out[distance], logs, live, rounding(size, distance))
         if lost:
-            put(unbounded(live), out[distance])
-        if largest(out[distance]) <= enough:
+            give_up(out[distance], live)
+        most = 0.0
+        for x in range(size):
+            for y in range(size):
+                most = max(most, out[distance, x, y])
+        if most <= enough:
             return out[: distance + 1]
     return out
 
 
 @numba.njit(cache=True, nogil=True)
-def pointwise(steps: Floats, origin: int, start: int, direction: int, count: int, live: Bools) -> Floats:
-    """Influence of a secret's end on each value at each distance 1 … count, shape (count + 1, s).
+def unseen(steps: Floats, origin: int, start: int, direction: int, law: Floats, r: Floats) -> Floats:
+    """Law of the record at each distance where all nearer ones are withheld, given the secret's end.
 
-    ``[d, v]`` is the largest log Pr(X = v | x) / Pr(X = v | x'), not rounded; 0 for a value that cannot occur.
+    Parameters
+    ----------
+    steps, origin, start, direction
+        As for `walk`.
+    law : (s, s)
+        That of the record at `start`: the identity where it is the secret's end, with zero rows for impossible values.
+    r : (m + 1, s)
+        Probabilities of redaction by distance.
+
+    Returns
+    -------
+    (m + 1, s, s)
+        ``[d, x, v]`` for d = 1 … m: Pr(nothing released up to d - 1, value v at d | x). Row 0 is zero.
     """
     size = steps.shape[1]
     period = steps.shape[0]
-    out = np.empty((count + 1, size))
-    for v in range(size):
-        out[0, v] = np.inf
-    rows, other = identity(live), np.zeros((size, size))
-    for distance in range(1, count + 1):
-        t = start + direction * (distance - 1)
-        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
-        rows, other = other, rows
+    out = np.zeros((r.shape[0], size, size))
+    rows = np.zeros((size, size))
+    for x in range(size):
         for v in range(size):
-            least, most = np.inf, 0.0
-            for x in range(size):
-                if live[x]:
-                    least, most = min(least, rows[x, v]), max(most, rows[x, v])
-            out[distance, v] = np.inf
-            if most == 0.0:
-                out[distance, v] = 0.0
-            elif least > 0.0:
-                out[distance, v] = math.log(most) - math.log(least)
+            rows[x, v] = law[x, v]
+    for distance in range(1, r.shape[0]):
+        t = start + direction * (distance - 1)
+        step = steps[(origin + min(t, t + direction)) % period]
+        for x in range(size):
+            for v in range(size):
+                for u in range(size):
+                    out[distance, x, v] += rows[x, u] * step[u, v]
+            for v in range(size):
+                rows[x, v] = out[distance, x, v] * r[distance, v]
     return out
 
 
@@ -272,47 +268,23 @@ def combine(left: Floats, right: Floats, ends: Ints) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def reach(steps: Floats, origin: int, first: int, last: int) -> Bools:
-    """Which values of record `last` can follow which values of record `first`: (s, s) bool."""
-    size = steps.shape[1]
-    period = steps.shape[0]
-    out = np.zeros((size, size), dtype=np.bool_)
-    for x in range(size):
-        out[x, x] = True
-    for t in range(first, last):
-        step = steps[(origin + t) % period]
-        new = np.zeros((size, size), dtype=np.bool_)
-        for x in range(size):
-            for u in range(size):
-                if out[x, u]:
-                    for v in range(size):
-                        if step[u, v] > 0.0:
-                            new[x, v] = True
-        out = new
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
 def draw(
     codes: Ints,
     starts: Ints,
     r: Floats,
     drawn: Bools,
+    begin: int,
+    end: int,
     words: NDArray[np.uint64],
     first_words: Ints,
     mask: Bools,
 ) -> None:
     """Redact series that share one policy: ``mask[t]`` becomes True where record t is withheld.
 
-    Series k begins at ``codes[starts[k]]`` and uses one word, from ``words[first_words[k]]`` on, for each record whose
-    fate is not certain (`drawn`), whatever its value.
+    Only records ``begin … end - 1`` may be. Series k begins at ``codes[starts[k]]`` and uses one word, from
+    ``words[first_words[k]]`` on, for each record whose fate is not certain (`drawn`), whatever its value.
     """
     n = r.shape[0]
-    begin, end = n, 0  # all other records are released
-    for t in range(n):
-        for v in range(r.shape[1]):
-            if r[t, v] > 0.0:
-                begin, end = min(begin, t), t + 1
     for k in range(starts.size):
         base = starts[k]
         w = first_words[k]
@@ -386,47 +358,3 @@ def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints
             r -= 1
         out[d] = r
     return out
-
-
-@numba.njit(cache=True, nogil=True)
-def largest_release(
-    steps: Floats,
-    origin: int,
-    r: Floats,
-    start: int,
-    direction: int,
-    count: int,
-    live: Bools,
-    allowed: Bools,
-    present: Bools,
-    begin: int,
-    end: int,
-    budget: float,
-    least: float,
-) -> float:
-    """Largest probability with which the `allowed` values at distances ``begin … end - 1`` may all be released.
-
-    Everything from distance `end` on is released, everything else withheld, up to `budget` nats on this side. `r` is
-    scratch space of shape (n, s); `allowed` (count + 1, s) is False where a record is missing, and so is `present`.
-    Bisection: leakage grows with the probability. Negative where even `least` is too much.
-    """
-    low, high = -1.0, 1.0
-    trial = least
-    while True:
-        for distance in range(1, count + 1):
-            t = start + direction * distance
-            for v in range(r.shape[1]):
-                r[t, v] = 1.0
-                if present[distance] and distance >= end:
-                    r[t, v] = 0.0
-                elif distance >= begin and allowed[distance, v]:
-                    r[t, v] = 1.0 - trial
-            if present[distance] and distance >= end:
-                break
-        if largest(walk(steps, origin, r, start, direction, count, live)) <= budget:
-            low = trial
-        else:
-            high = trial
-        if low < 0.0 or low == 1.0 or high - low < 1e-12:
-            return low
-        trial = 1.0 if trial == least else 0.5 * (low + high)

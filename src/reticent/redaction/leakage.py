@@ -116,11 +116,37 @@ def runs(mask: Bools) -> list[Secret]:
 
 def possible_ends(chain: MarkovChain, secret: Secret) -> NDArray[np.int64]:
     """Pairs of values of the two end records that have positive probability, shape (pairs, 2)."""
-    from reticent.redaction import kernels
-
     first, last = secret
-    linked = kernels.reach(chain.transitions, chain.phase, first, last)
-    return np.argwhere(linked & (chain.law(first) > 0)[:, None])
+    return np.argwhere(_reach(chain, first, last) & (chain.law(first) > 0)[:, None])
+
+
+def _reach(chain: MarkovChain, first: int, last: int) -> Bools:
+    """Which values of record `last` can follow which of record `first`: (s, s) bool; whole periods by squaring."""
+    out = np.eye(chain.size, dtype=np.bool_)
+    periods, rest = divmod(last - first, chain.period)
+    if periods:
+        cycle = _steps(chain, first, chain.period)
+        while periods:
+            if periods % 2:
+                out = out @ cycle
+            cycle = cycle @ cycle
+            periods //= 2
+    return out @ _steps(chain, last - rest, rest)
+
+
+def _steps(chain: MarkovChain, first: int, count: int) -> Bools:
+    """Which values can follow which after `count` steps from record `first`."""
+    out = np.eye(chain.size, dtype=np.bool_)
+    for t in range(first, first + count):
+        out = out @ (chain.step(t) > 0)
+    return out
+
+
+def frozen(array: Floats) -> Floats:
+    """The same array, read-only: what the kernels take."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def sides(chain: MarkovChain, r: Floats, secret: Secret) -> tuple[Floats, Floats]:
@@ -128,7 +154,7 @@ def sides(chain: MarkovChain, r: Floats, secret: Secret) -> tuple[Floats, Floats
     from reticent.redaction import kernels
 
     first, last = secret
-    n = len(r)
+    n, r = len(r), frozen(r)
     left = kernels.walk(chain.backs, chain.phase, r, first, -1, first, chain.law(first) > 0)
     right = kernels.walk(chain.transitions, chain.phase, r, last, 1, n - 1 - last, chain.law(last) > 0)
     return left, right

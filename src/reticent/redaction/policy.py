@@ -159,7 +159,9 @@ class RedactionPolicy:
         """Draw the series that begin at ``codes[starts]``; `mask` becomes True where a record is withheld."""
         from reticent.redaction import kernels
 
-        kernels.draw(codes, starts, self.probabilities, self.drawn, words, first_words, mask)
+        may_be = np.flatnonzero((self.probabilities > 0).any(axis=1))
+        begin, end = (int(may_be[0]), int(may_be[-1]) + 1) if may_be.size else (0, 0)
+        kernels.draw(codes, starts, self.probabilities, self.drawn, begin, end, words, first_words, mask)
 
     def release(self, states: Iterable[Any], source: Source | None = None) -> np.ma.MaskedArray[Any, Any]:
         """Release a series.

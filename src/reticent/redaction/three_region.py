@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
+from reticent.redaction.influence import by_value
 from reticent.redaction.leakage import (
     Bools,
     Chains,
@@ -22,6 +23,7 @@ from reticent.redaction.leakage import (
     as_epsilon,
     as_records,
     as_secrets,
+    frozen,
 )
 from reticent.redaction.markov_quilt import kept, markov_quilt, published_setting
 from reticent.redaction.nearby import as_present, one_by_one
@@ -78,13 +80,10 @@ def three_region(
 
 def published_probabilities(chain: MarkovChain, n: int, private: int, epsilon: float) -> Floats:
     """The paper's Eqs. 1 and 2, shape (n, 2); thresholds at ε/2 where there are two sides (erratum 5)."""
-    from reticent.redaction import kernels
-
     budget = epsilon if private in (0, n - 1) else epsilon / 2
     r = np.ones((n, 2))
-    for steps, direction, count in ((chain.backs, -1, private), (chain.transitions, 1, n - 1 - private)):
-        live = chain.law(private) > 0
-        above = kernels.pointwise(steps, chain.phase, private, direction, count, live)[1:] > budget
+    for direction, count in ((-1, private), (1, n - 1 - private)):
+        above = by_value(chain, private, direction, count)[1:] > budget
         middle = np.asarray(above.any(axis=1) & ~above.all(axis=1))
         release = -math.expm1(-budget / max(1, int(middle.sum())))
         places = private + direction * np.arange(1, count + 1)
@@ -155,8 +154,6 @@ class Side:
     """One side of one secret: where the middle and the full release may start, and what they gain."""
 
     def __init__(self, chains: Sequence[MarkovChain], secret: Secret, direction: int, present: Bools) -> None:
-        from reticent.redaction import kernels
-
         n = present.size
         self.chains, self.direction = chains, direction
         self.start = secret[0] if direction < 0 else secret[1]
@@ -164,17 +161,16 @@ class Side:
         places = self.start + direction * np.arange(self.count + 1)
         self.present = present[places]
         self.weights = mean_laws(chains, n)[places] * self.present[:, None]
-        self.influence = np.max(
-            [
-                kernels.pointwise(
-                    self.steps(chain), chain.phase, self.start, direction, self.count, chain.law(self.start) > 0
-                )
-                for chain in chains
-            ],
-            axis=0,
-        )
+        self.influence = np.max([by_value(chain, self.start, direction, self.count) for chain in chains], axis=0)
         self.rest = np.append(np.cumsum(self.weights.sum(axis=1)[::-1])[::-1], 0.0)
         self.scratch = np.ones((n, chains[0].size))
+        following = np.where(self.present, np.arange(self.count + 1), self.count + 1)
+        self.following = np.append(np.minimum.accumulate(following[::-1])[::-1], self.count + 1).tolist()
+        seen = frozen(self.scratch)
+        self.walks = [
+            (self.steps(chain), chain.phase, seen, self.start, direction, self.count, chain.law(self.start) > 0)
+            for chain in chains
+        ]
         self.found: dict[float, Rule] = {}
 
     def steps(self, chain: MarkovChain) -> Floats:
@@ -229,26 +225,32 @@ class Side:
         return best
 
     def _release(self, allowed: Bools, begin: int, end: int, budget: float, least: float) -> float:
+        """Largest probability with which the `allowed` values at distances ``begin … end - 1`` may all be released.
+
+        Everything from distance `end` on is released, everything else withheld. Bisection: leakage grows with the
+        probability. Negative where even `least` is too much.
+        """
         from reticent.redaction import kernels
 
-        return min(
-            kernels.largest_release(
-                self.steps(chain),
-                chain.phase,
-                self.scratch,
-                self.start,
-                self.direction,
-                self.count,
-                chain.law(self.start) > 0,
-                allowed,
-                self.present,
-                begin,
-                end,
-                budget,
-                least,
-            )
-            for chain in self.chains
-        )
+        r = self.scratch[self.start :: self.direction]
+        whole = self.following[end]  # the first record that is always released
+        r[1:whole] = 1.0
+        r[whole : whole + 1] = 0.0  # nothing beyond counts
+        some, middle = allowed[begin:end], r[begin:end]
+
+        def fits(trial: float) -> bool:
+            middle[some] = 1.0 - trial
+            return all(kernels.walk(*walk).max() <= budget for walk in self.walks)
+
+        if not fits(least):
+            return -1.0
+        if fits(1.0):
+            return 1.0
+        low, high = least, 1.0
+        while high - low >= 1e-12:
+            trial = 0.5 * (low + high)
+            low, high = (trial, high) if fits(trial) else (low, trial)
+        return low
 
     def write(self, r: Floats, budget: float) -> None:
         """Put the best rule within `budget` into `r`."""

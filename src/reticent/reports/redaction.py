@@ -278,14 +278,9 @@ def _influence(
 
 def _influences(chains: list[MarkovChain], record: int, direction: int, count: int) -> Floats:
     """Largest influence over the chains on each state at distances 1 … count, shape (count, s)."""
-    from reticent.redaction import kernels
+    from reticent.redaction.influence import by_value
 
-    sides = []
-    for chain in chains:
-        steps = chain.transitions if direction == 1 else chain.backs
-        live = chain.law(record) > 0
-        sides.append(kernels.pointwise(steps, chain.phase, record, direction, count, live)[1:])
-    return np.asarray(np.max(sides, axis=0))
+    return np.asarray(np.max([by_value(chain, record, direction, count)[1:] for chain in chains], axis=0))
 
 
 def _secrets(design: Mapping[str, Any], before: Floats, after: Floats) -> Any:

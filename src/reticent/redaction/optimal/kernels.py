@@ -8,8 +8,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.redaction.kernels import advance, identity
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -24,6 +22,7 @@ def events(
     start: int,
     direction: int,
     live: Bools,
+    before: Floats,
     r: Floats,
     places: Ints,
     values: Ints,
@@ -35,6 +34,8 @@ def events(
 
     Parameters
     ----------
+    before : (m + 1, s, s)
+        From `redaction.kernels.unseen`.
     r : (m + 1, s)
         Probabilities of redaction by distance.
     places, values : (k,) int
@@ -54,20 +55,10 @@ def events(
     size = steps.shape[1]
     period = steps.shape[0]
     count = r.shape[0] - 1
-    before = np.zeros((count + 1, size, size))  # before[d, x, v]: nothing up to d - 1, and value v at d
-    rows, other = identity(live), np.zeros((size, size))
-    for distance in range(1, count + 1):
-        t = start + direction * (distance - 1)
-        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
-        rows, other = other, rows
-        for x in range(size):
-            for v in range(size):
-                before[distance, x, v] = rows[x, v]
-                rows[x, v] *= r[distance, v]
     total = places.size + (1 if ended else 0)
     logs = np.zeros((total, size))
     slopes = np.zeros((total, size, variables))
-    ahead, next_ahead = np.empty(size), np.empty(size)
+    ahead, next_ahead = np.zeros(size), np.zeros(size)
     for k in range(total):
         nothing = k == places.size
         place = count if nothing else places[k]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.markov import MarkovChain
-from reticent.redaction.leakage import Floats
+from reticent.redaction.leakage import Floats, frozen
 from reticent.redaction.three_region import Side
 
 Ints = NDArray[np.int64]
@@ -91,16 +91,16 @@ class Layout:
         slopes : (q, variables)
         pairs : (q, 2) int
         """
-        from reticent.redaction.optimal import kernels
+        from reticent.redaction.kernels import unseen
+        from reticent.redaction.optimal.kernels import events
 
-        live = chain.law(self.side.start) > 0
-        logs, slopes = kernels.events(
-            self.side.steps(chain),
-            chain.phase,
-            self.side.start,
-            self.side.direction,
+        live, r = chain.law(self.side.start) > 0, frozen(self.probabilities(z))
+        place = (self.side.steps(chain), chain.phase, self.side.start, self.side.direction)
+        logs, slopes = events(
+            *place,
             live,
-            self.probabilities(z),
+            unseen(*place, np.diag(live.astype(np.float64)), r),
+            r,
             self.places,
             self.values,
             self.ended,

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.redaction.kernels import SMALLEST, advance, identity, put, raise_to, rounding, row_sum, unbounded
+from reticent.redaction.kernels import SMALLEST, advance, give_up, identity, raise_to, rounding, row_sum
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -91,7 +91,7 @@ def surplus(rows: Floats, live: Bools) -> Floats:
     Without rounding nothing. But a difference of 1e-16 stays while the masses fade, and would in the end be seen.
     """
     size = rows.shape[0]
-    lows = np.empty(size)
+    lows = np.zeros(size)
     for v in range(size):
         lows[v] = np.inf
     least = np.inf
@@ -137,16 +137,24 @@ def hops(steps: Floats, origin: int, start: int, direction: int, places: Ints, c
     size = steps.shape[1]
     period = steps.shape[0]
     out = np.zeros((places.size + 1, size, size))
-    everywhere = np.ones(size, dtype=np.bool_)
-    rows, other = identity(everywhere), np.zeros((size, size))
+    rows, other = np.zeros((size, size)), np.zeros((size, size))
+    for x in range(size):
+        rows[x, x] = 1.0
     done = 0
     for distance in range(1, count + 2):
         t = start + direction * (distance - 1)
-        advance(rows, steps[(origin + min(t, t + direction)) % period], everywhere, other)
+        step = steps[(origin + min(t, t + direction)) % period]
+        for x in range(size):
+            for v in range(size):
+                other[x, v] = 0.0
+                for u in range(size):
+                    other[x, v] += rows[x, u] * step[u, v]
         rows, other = other, rows
         if distance == count + 1 or (done < places.size and distance == places[done]):
-            put(rows, out[done])
-            rows = identity(everywhere)
+            for x in range(size):
+                for v in range(size):
+                    out[done, x, v] = rows[x, v]
+                    rows[x, v] = 1.0 if x == v else 0.0
             done += 1
     return out
 
@@ -194,8 +202,8 @@ def seen(
     period = steps.shape[0]
     best = np.zeros((size, size))
     rows, other = identity(live), np.zeros((size, size))
-    logs = np.empty(size)
-    event = np.empty(size)
+    logs = np.zeros(size)
+    event = np.zeros(size)
     reach = count + 1 if joined else min(count, release.shape[0] - 1)
     for distance in range(1, reach + 1):
         t = start + direction * (distance - 1)
@@ -208,7 +216,8 @@ def seen(
             for x in range(size):
                 event[x] = rows[x, v] * (1.0 if last else release[distance, x, v])
             if not log_rows(link, event, logs):
-                return unbounded(linked)
+                give_up(best, linked)
+                return best
             raise_to(best, logs, linked, rounding(size, distance + 1 + lag))
             if not last:
                 for x in range(size):
@@ -217,7 +226,8 @@ def seen(
         for x in range(size):
             event[x] = row_sum(rows, x)
         if not log_rows(link, event, logs):
-            return unbounded(linked)
+            give_up(best, linked)
+            return best
         raise_to(best, logs, linked, rounding(size, reach + 1 + lag))
     return best
 

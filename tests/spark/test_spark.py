@@ -134,6 +134,27 @@ def test_the_same_release_as_of_a_file(spark: Any, stored: Path, tmp_path: Path,
         assert ("released file", "the SHA-256 of its records is the certificate's") in mine.verify(copy).checks
 
 
+def test_the_zone_of_a_session_is_not_in_the_data(spark: Any, tmp_path: Path) -> None:
+    """Spark's own kind of time, an instant: days are those of the file path whatever the session shows."""
+    table = panel(3, 60).select(["i", "t", "v"])
+    table = table.set_column(1, "t", table["t"].cast(pa.timestamp("us", "UTC")))
+    pq.write_table(table, tmp_path / "in.parquet")
+    options: dict[str, Any] = {**NAMES, "window": 5, "epsilon": 2.0, "cuts": "day", "ledger": False}
+    out = tmp_path / "out.parquet"
+    tables.switch(tmp_path / "in.parquet", **options, source=rt.seeded_source(3), output=out)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        frame = spark.read.parquet(str(tmp_path / "in.parquet"))
+        release = reticent.spark.switch(frame, **options, source=rt.seeded_source(3))
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        came = release.table.toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    expected = pq.read_table(out)
+    assert came.cast(expected.schema).sort_by([("i", "ascending"), ("t", "ascending")]).equals(expected)
+    assert file_of(release.table, tmp_path / "sorted.parquet", "i", "t") == out.read_bytes()
+
+
 def test_the_certificate_is_of_these_records(spark: Any, stored: Path, tmp_path: Path) -> None:
     release = reticent.spark.quantize(spark.read.parquet(str(stored)), **NAMES, low=0, high=10, bits=3, ledger=False)
     table = release.table.toArrow()

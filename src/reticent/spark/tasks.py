@@ -106,7 +106,7 @@ def survey(task: Task, part: int, table: pa.Table) -> pa.Table:
 
     row: dict[str, Any] = dict.fromkeys(("kind", "error", "body", "shape", "codes", "rows", "series", "ids"))
     try:
-        row |= _surveyed(task, table.drop_columns([PART]))
+        row |= _surveyed(task, _records(table))
     except ReticentError as error:
         row |= {"kind": type(error).__name__, "error": str(error)}
     except Exception as error:  # its words may hold a value
@@ -114,6 +114,18 @@ def survey(task: Task, part: int, table: pa.Table) -> pa.Table:
     words = {name: pa.array([row[name]], pa.string()) for name in ("kind", "error", "body")}
     binary = {name: pa.array([row[name]], pa.binary()) for name in ("shape", "codes", "rows", "series", "ids")}
     return pa.table({"part": pa.array([part], pa.int64()), **words, **binary})
+
+
+def _records(table: pa.Table) -> pa.Table:
+    """The columns of a part; instants in UTC, since the zone of a session is how it shows them, and not in the data."""
+    import pyarrow as pa
+
+    def own(field: pa.Field) -> pa.Field:
+        zoned = pa.types.is_timestamp(field.type) and field.type.tz is not None
+        return field.with_type(pa.timestamp(field.type.unit, "UTC")) if zoned else field
+
+    table = table.drop_columns([PART])
+    return table.cast(pa.schema(map(own, table.schema)))
 
 
 def _surveyed(task: Task, table: pa.Table) -> dict[str, Any]:
@@ -185,7 +197,7 @@ def _private(verb: RedactVerb, table: pa.Table) -> list[int]:
 def release(task: Task, part: int, table: pa.Table) -> pa.Table:
     """The release of a part, the same whenever and wherever it is computed; or no traceback that shows the data."""
     try:
-        return _release(task, part, table.drop_columns([PART]))
+        return _release(task, part, _records(table))
     except ReticentError as error:
         _fail(str(error))
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,49 @@ def test_names_in_folders_stay_words_unless_all_are_whole_numbers(tmp_path: Path
     assert out["meter"].unique().to_pylist() == ["007", "7", "NA"]
 
 
+def test_what_is_hidden_or_not_committed_is_no_data(tmp_path: Path) -> None:
+    folder = parted(tmp_path / "parts", panel(), "folder")
+    for name in ("_temporary/0", ".parts.staged/files", ".ipynb_checkpoints"):
+        (folder / name).mkdir(parents=True)
+        store(folder / name / "x.parquet", panel())
+    options: dict[str, Any] = {"id": "meter", "time": "ts", "value": "kwh", "low": 0, "high": 4, "bits": 2}
+    assert tables.quantize(folder, **options, ledger=False).table.num_rows == 400
+    twice = [folder, folder / "a.parquet", os.path.relpath(folder / "a.parquet")]  # each file counts once
+    assert tables.quantize(twice, **options, ledger=False).table.num_rows == 400
+    (folder / "more").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="more is a link to a folder"):
+        tables.quantize(folder, **options, ledger=False)
+
+
+def test_folders_above_the_input_name_no_column_of_it(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    folder = parted(tmp_path / "year=2024" / "parts", panel(), "hive")
+    options: dict[str, Any] = {"id": "meter", "time": "ts", "value": "kwh", "low": 0, "high": 4, "bits": 2}
+    assert tables.quantize(folder, **options, ledger=False).table.column_names == ["meter", "ts", "kwh"]
+    (tmp_path / "KWH=1").mkdir()
+    folder = parted(tmp_path / "KWH=1" / "parts", panel(), "hive")  # which DuckDB would read in place of the values
+    with pytest.raises(InputError, match="both in the files and in the names"):
+        tables.quantize(folder, **options, ledger=False)
+
+
+def test_text_files_with_the_line_ends_of_windows(tmp_path: Path) -> None:
+    for n in range(1, 4):
+        rows = ["meter,ts,kwh", *(f"{n},2024-01-01 0{h}:00,{h}" for h in range(4 if n < 3 else 0))]
+        (tmp_path / f"{n}.csv").write_bytes("\r\n".join(rows).encode() + b"\r\n" * (n == 1))
+    options: dict[str, Any] = {
+        "id": "meter",
+        "time": "ts",
+        "value": "kwh",
+        "window": 2,
+        "epsilon": 1.0,
+        "ledger": False,
+    }
+    assert tables.switch(tmp_path, **options).table.num_rows == 8
+    (tmp_path / "4.csv").write_bytes(b"meter,ts,kwh\n")
+    with pytest.raises(InputError, match=r"4\.csv has other line ends than 1\.csv"):
+        tables.switch(tmp_path, **options)
+
+
 @pytest.mark.parametrize("wrong", ["none", "kinds", "columns", "header", "keys", "csv keys"])
 def test_files_that_do_not_go_together(tmp_path: Path, wrong: str) -> None:
     folder = tmp_path / "parts"
@@ -156,6 +200,33 @@ def test_a_release_in_a_folder_is_the_release(tmp_path: Path, suffix: str, colum
     victim.rename(victim.with_name(f"9{suffix}"))
     with pytest.raises(VerificationError, match="SHA-256"):
         certificate.verify(folder)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_names_of_columns_and_values_that_folders_escape(tmp_path: Path, suffix: str) -> None:
+    names = ["a/b", "a=b", "ü", "..", "a%2Fb", " ", None]
+    table = panel().append_column("Zähler / x=y", pa.array([names[m % 7] for m in panel()["meter"].to_pylist()]))
+    given, out = store(tmp_path / f"in{suffix}", table), tmp_path / f"out{suffix}"
+    options: dict[str, Any] = {"id": "meter", "time": "ts", "value": "kwh", "keep": "Zähler / x=y", "ledger": False}
+    options |= {"low": 0, "high": 4, "bits": 2}
+    tables.quantize(given, **options, output=out, partition_by="Zähler / x=y")
+    certificate = Certificate.read(tmp_path / f"out{suffix}.certificate.json")
+    assert certificate.verify(out).verdict == "consistent"
+    assert tables.quantize(out, **options).table.equals(tables.quantize(given, **options).table)
+    (out / "added").touch()
+    with pytest.raises(VerificationError, match="SHA-256"):
+        certificate.verify(out)
+
+
+@pytest.mark.parametrize("value", ["", "__HIVE_DEFAULT_PARTITION__", "x" * 250])
+def test_values_that_name_no_folder(tmp_path: Path, value: str) -> None:
+    given = store(tmp_path / "in.parquet", panel().append_column("street", pa.array([value] * 400)))
+    with pytest.raises(ArgumentError, match="names no folder"):
+        tables.switch(
+            given, id="meter", time="ts", value="kwh", keep="street", window=2, epsilon=1.0, partition_by="street",
+            output=tmp_path / "out.parquet", ledger=False,
+        )  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_what_no_folder_is_named_by(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _OPEN = 128  # files
+_LONGEST = 255  # bytes of the name of a folder
 
 
 class PartitionedWriter:
@@ -54,10 +55,14 @@ class PartitionedWriter:
             self._writer(names[int(codes[order[first]])], rest.schema).write(rest.slice(first, end - first))
 
     def _name(self, value: Any) -> str:
-        if value == "":
-            raise ArgumentError("partition-by: an empty text names no folder; choose another column")
         text = value.isoformat() if hasattr(value, "isoformat") else str(value)
-        return f"{quote(self._column, '')}={NO_VALUE if value is None else quote(text, '')}"
+        name = f"{quote(self._column, '')}={NO_VALUE if value is None else quote(text, '')}"
+        if text in ("", NO_VALUE) or len(name) > _LONGEST:
+            raise ArgumentError(
+                "partition-by: a value is empty, too long or the word for none, and names no folder; choose another "
+                "column"
+            )
+        return name
 
     def _writer(self, name: str, schema: pa.Schema) -> Writer:
         if name not in self._open:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from reticent.errors import InputError
 from reticent.tables.delimited import Reading, encoding_of
 from reticent.tables.formats import format_of_file, open_bytes
 from reticent.tables.frames import to_arrow
-from reticent.tables.sql import text
+from reticent.tables.sql import quoted, text
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,17 +48,33 @@ class Several:
 
 
 def files_of(table: Any) -> tuple[Path, ...] | None:
-    """The files that a path, a folder or a list of these stands for, sorted; None for a data frame."""
+    """The files that a path, a folder or a list of these stands for, sorted, each once; None for a data frame."""
     if isinstance(table, str | Path):
         path = Path(table)
-        return tuple(sorted(filter(_is_data, path.rglob("*")))) if path.is_dir() else (path,)
+        return tuple(sorted(_data_in(path))) if path.is_dir() else (path,)
     if isinstance(table, list | tuple) and table and all(isinstance(each, str | Path) for each in table):
-        return tuple(sorted({path for each in table for path in files_of(each) or ()}))
+        paths = sorted(path for each in table for path in files_of(each) or ())
+        return tuple({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
     return None
 
 
-def _is_data(path: Path) -> bool:
-    return path.is_file() and path.name[0] not in "._" and not path.name.endswith(_OURS)
+def _data_in(folder: Path) -> Iterator[Path]:
+    """Files of data in a folder; what is hidden, or not committed (``_temporary``), is none.
+
+    Raises
+    ------
+    InputError
+        A link to a folder.
+    """
+    for path in folder.rglob("*"):
+        if any(part[0] in "._" for part in path.relative_to(folder).parts) or path.name.endswith(_OURS):
+            continue
+        if path.is_symlink() and path.is_dir():  # neither left out in silence nor walked in circles
+            raise InputError(
+                f"input: {path.name} is a link to a folder; put the folder there, or name it beside this one"
+            )
+        if path.is_file():
+            yield path
 
 
 def source_of(table: Any, words: bool = False) -> Path | Several | pa.Table:
@@ -118,20 +135,31 @@ def open_several(con: duckdb.DuckDBPyConnection, several: Several) -> pa.Schema:
         raise InputError(f"input: {several.name} cannot be read as {kind}; are the files whole?") from None
     if any(each.remove_metadata() != schemas[0].remove_metadata() for each in schemas):
         raise InputError("input: the files do not have the same columns and types; make them alike")
-    if set(keys.names) & set(schemas[0].names):
-        raise InputError("input: a column stands both in the files and in the names of their folders")
+    written = _names_above(several.paths[0]) if several.keys else {}
+    if {name.lower() for name in written} & {name.lower() for name in schemas[0].names}:
+        raise InputError("input: a column stands both in the files and in the names of folders above them")
     schema = pa.schema([*schemas[0], *keys])
     if kind == "parquet":
-        types = ", ".join(f"{text(name)}: {'BIGINT' if whole else 'VARCHAR'}" for name, whole in several.keys.items())
+        types = ", ".join(
+            f"{text(written[name])}: {'BIGINT' if whole else 'VARCHAR'}" for name, whole in several.keys.items()
+        )
         hive = f"true, hive_types_autocast = false, hive_types = {{{types}}}" if types else "false"
         listed = ", ".join(text(str(path)) for path in several.paths)
-        con.execute(f"CREATE VIEW raw AS FROM read_parquet([{listed}], hive_partitioning = {hive})")
+        named = (f"{quoted(written[name])} AS {quoted(name)}" for name in keys.names)
+        columns = ", ".join([*map(quoted, schemas[0].names), *named])
+        con.execute(f"CREATE VIEW raw AS SELECT {columns} FROM read_parquet([{listed}], hive_partitioning = {hive})")
     else:
         parting = pyarrow.dataset.partitioning(keys, flavor="hive") if several.keys else None
         data = pyarrow.dataset.dataset(list(map(str, several.paths)), schema, format="feather", partitioning=parting)
         con.register("files", data)
         con.execute("CREATE VIEW raw AS FROM files")
     return schema
+
+
+def _names_above(path: Path) -> dict[str, str]:
+    """Columns in the names of all folders above a file, as they are written there (DuckDB takes each for one)."""
+    names = (part.partition("=")[0] for part in path.parts[:-1] if "=" in part)
+    return {unquote(name): name for name in names}
 
 
 def joined(several: Several, folder: Path, reading: Reading) -> tuple[Path, Reading]:
@@ -142,15 +170,15 @@ def joined(several: Several, folder: Path, reading: Reading) -> tuple[Path, Read
     Raises
     ------
     InputError
-        Headers that differ; folders that name columns; bytes that are no text in the encoding.
+        Headers or line ends that differ; folders that name columns; bytes that are no text in the encoding.
     """
     if several.keys:
         raise InputError("input: text files in folders that name a column are not read; convert them to Parquet")
-    out, header = folder / "joined.csv", None
+    out, header, ends = folder / "joined.csv", None, ""
     with out.open("w", encoding="utf-8", errors="surrogateescape", newline="") as sink:
         for path in several.paths:
             try:
-                header = _append(sink, path, reading, header)
+                header, own = _append(sink, path, reading, header)
             except UnicodeError:
                 raise InputError(f"input: {path.name} is not text in its encoding; name it with --encoding") from None
             except _HeadersDifferError:
@@ -158,6 +186,11 @@ def joined(several: Several, folder: Path, reading: Reading) -> tuple[Path, Read
                     f"input: {path.name} has another header than {several.paths[0].name}; if the files have none, pass "
                     "--no-header"
                 ) from None
+            ends = ends or own
+            if own not in ("", ends):
+                raise InputError(
+                    f"input: {path.name} has other line ends than {several.paths[0].name}; make them alike"
+                )
     return out, replace(reading, encoding=None, skip_rows=0)
 
 
@@ -165,8 +198,8 @@ class _HeadersDifferError(Exception):
     """The header of a file is not that of those before."""
 
 
-def _append(sink: IO[str], path: Path, reading: Reading, header: str | None) -> str | None:
-    """Write the rows of one text file, the header only where there was none before; the header."""
+def _append(sink: IO[str], path: Path, reading: Reading, header: str | None) -> tuple[str | None, str]:
+    """Write the rows of one text file, the header only where there was none before; the header, and the line ends."""
     format = format_of_file(path)
     encoding = encoding_of(path, format, reading.encoding)
     errors = "surrogateescape" if encoding in ("utf-8", "ascii") else "strict"
@@ -179,19 +212,20 @@ def _append(sink: IO[str], path: Path, reading: Reading, header: str | None) -> 
         line = lines.readline().removeprefix("\ufeff")
         while line and not line.strip():
             line = lines.readline().removeprefix("\ufeff")
+        first = line.rstrip("\r\n")
+        ends = line[len(first) :]
         if reading.header:
-            first = line.rstrip("\r\n")
             if header is not None and first != header:
                 raise _HeadersDifferError
-            line, header = "" if header is not None else first + "\n", first
+            line, header = "" if header is not None else first + (ends or "\n"), first
         sink.write(line)
         last = line
         while block := lines.read(1 << 20):
             sink.write(block)
             last = block
         if last and last[-1] not in "\r\n":
-            sink.write("\n")
-    return header
+            sink.write(ends or "\n")
+    return header, ends
 
 
 def paths_meet(table: Any, output: Path) -> bool:

@@ -65,7 +65,7 @@ def designs() -> None:
         ("optimal_policy, two sides", 2, lambda: optimal_policy(wide, 1001, 500, next(budget))),
         ("sequential, 1,000 a side, slow chain", 4, lambda: sequential_redaction(slow, 2001, 1000, next(budget))),
         ("sequential, 1,000 a side, fast chain", 4, lambda: sequential_redaction(fast, 2001, 1000, next(budget))),
-        ("sequential, greedy: symmetric chain", 0.1, lambda: sequential_redaction(even, 2001, 1000, next(budget))),
+        ("sequential, 1,000 a side, symmetric chain", 4, lambda: sequential_redaction(even, 2001, 1000, next(budget))),
         ("sequential, greedy: ε = 0", 0.1, lambda: sequential_redaction(slow, next(length), 1000, 0.0)),
     ):
         row(what, best(design), limit)

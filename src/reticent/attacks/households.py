@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from reticent.attacks.frame import AttackResult
 from reticent.attacks.pairs import as_released, columns_of, numbers_of
 from reticent.errors import ArgumentError
-from reticent.quantization import AggregateQuantization
+from reticent.quantization import AggregateQuantization, Roster
+from reticent.randomness import Source
 from reticent.tables.chunks import chunks
 from reticent.tables.delimited import Reading
 from reticent.tables.frames import to_arrow
@@ -30,9 +31,9 @@ _STEPS = 96  # windows of a period that the adversary compares, at most
 _CELLS = 1 << 27  # numbers in one table of individuals and windows
 
 
-def game(reader: Reader, rounds: int, notes: list[str]) -> Iterator[AttackResult]:
+def game(reader: Reader, rounds: int, source: Source, notes: list[str]) -> Iterator[AttackResult]:
     """Membership for groups as large as the certificate's, if the original has individuals enough."""
-    from reticent.attacks.membership import Profiles, membership
+    from reticent.attacks.membership import Profiles, Publication, play
 
     mechanism = AggregateQuantization.from_dict(reader.parameters["aggregate"])
     if mechanism.query not in ("mean", "sum"):
@@ -41,9 +42,6 @@ def game(reader: Reader, rounds: int, notes: list[str]) -> Iterator[AttackResult
     readings = _profiles(reader)
     households = len(readings)
     size = min((people for people, _ in reader.parameters["groups"]), default=0)
-    bits = int(math.log2(mechanism.outputs))
-    if 2**bits != mechanism.outputs:
-        notes.append(f"The game is played with {bits} bits an aggregate, the whole number below the certificate's.")
     if size + 1 > households:
         size = households // 2
         notes.append(
@@ -52,10 +50,12 @@ def game(reader: Reader, rounds: int, notes: list[str]) -> Iterator[AttackResult
         )
     if size < 1:
         raise ArgumentError("original: the membership game needs two individuals with all their readings, or more")
-    low, high, resolution = mechanism.low, mechanism.high, mechanism.resolution
-    assert resolution is not None  # of a named query
-    profiles = Profiles.of("windows of the release", readings, low, high, resolution)
-    yield from membership(profiles, sizes=(size,), bits=(bits,), rules=("sound",), rounds=rounds)
+    alone = mechanism.geometry(Roster(1))
+    low, high = alone.first * alone.worth, alone.last * alone.worth
+    profiles = Profiles.of("windows of the release", readings, low, high, alone.worth)
+    levels = mechanism.plan(Roster(size)).quantizer.levels
+    own = Publication("that of the release", size, math.log2(mechanism.outputs), levels, alone.last - alone.first)
+    yield from play(profiles, {size: [own]}, rounds, source)
 
 
 def _profiles(reader: Reader) -> Floats:

@@ -21,7 +21,7 @@ What the paper leaves open is settled so:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,15 +99,18 @@ class Publication:
     Attributes
     ----------
     rule : str
-        One of `RULES`.
-    n, bits, levels : int
+        One of `RULES`, or where else the levels come from.
+    n : int
+    bits : float
+        What was promised.
+    levels : int
     width : int
         Of the range, in units of a reading.
     """
 
     rule: str
     n: int
-    bits: int
+    bits: float
     levels: int
     width: int
 
@@ -185,17 +188,29 @@ def membership(
     ArgumentError
         If no period has households enough, or the numbers are too large for exact integers.
     """
+    published = {n: [Publication.by(rule, profiles.grid, n, each) for rule in rules for each in bits] for n in sizes}
+    return play(profiles, published, rounds, seeded_source(seed), progress)
+
+
+def play(
+    profiles: Profiles,
+    published: Mapping[int, Sequence[Publication]],
+    rounds: int,
+    source: Source,
+    progress: Progress | None = None,
+) -> list[AttackResult]:
+    """The game against given publications, by group size; see `membership`."""
+    sizes = tuple(published)
     periods = np.flatnonzero(profiles.complete.sum(axis=1) > max(sizes))
     if not periods.size:
         raise ArgumentError(
             f"profiles: no period has {max(sizes) + 1} households with all readings; give more, or smaller sizes"
         )
-    published = {n: [Publication.by(rule, profiles.grid, n, each) for rule in rules for each in bits] for n in sizes}
     _check_magnitudes(profiles, [each for group in published.values() for each in group])
     shape = {n: (len(group) + 1, len(ADVERSARIES)) for n, group in published.items()}
     right = {n: np.zeros(shape[n], dtype=np.int64) for n in sizes}
     ties = {n: np.zeros(shape[n], dtype=np.int64) for n in sizes}
-    source, played = seeded_source(seed), 0
+    played = 0
     while played < rounds:
         block = Block.draw(profiles, periods, max(sizes), min(_BLOCK, rounds - played), source)
         for n, group in published.items():

@@ -324,7 +324,7 @@ def _aggregation(reader: Reader, runs: int, source: Source, notes: list[str]) ->
 
     if not reader.id:
         raise ArgumentError("id: name what tells the individuals of the original apart; the certificate does not say")
-    yield "membership", lambda: tuple(game(reader, runs, notes))
+    yield "membership", lambda: tuple(game(reader, runs, source, notes))
 
 
 _STEPS: dict[str, Callable[[Reader, int, Source, list[str]], Iterator[Step]]] = {

@@ -96,6 +96,12 @@ def results(run: Run, *arguments: str) -> list[dict[str, Any]]:
     return body["results"]
 
 
+def test_a_page_that_could_not_be_written_is_refused_before_the_work(run: Run) -> None:
+    code, _, err = run(FILE, "out.csv", "-o", "nowhere/page.html")
+    assert code == 2
+    assert "there is no folder nowhere" in err
+
+
 @pytest.mark.parametrize("mechanism", ["optimal", "sequential"])
 def test_a_redaction_is_reconstructed_and_linked(run: Run, mechanism: str) -> None:
     redacted(mechanism)
@@ -158,10 +164,18 @@ def test_an_aggregate_is_played_for_membership(run: Run) -> None:
         "membership by mean squared error",
         "membership by common peaks",
     }
-    assert all(row["n"] == 2 for row in rows)
+    assert all((row["n"], row["bits"]) == (2, 3.0) for row in rows)
+    assert {row["levels"] for row in rows} == {14}  # half the range meets ⌈14/2⌉ + 1 = 8 cells, the outputs promised
     code, _, err = run(FILE, "out.csv", "--overwrite")
     assert code == 2
     assert "id: name what tells the individuals" in err
+
+
+def test_cells_whose_range_was_read_off_the_data_promise_nothing(run: Run) -> None:
+    tables.quantize(FILE, value="kwh", range_from_data=True, bits=3, output="out.csv", ledger=False, **COMMON)
+    code, _, err = run(FILE, "out.csv")
+    assert code == 2
+    assert "nothing is promised of this release" in err
 
 
 def test_the_report_is_private_and_the_output_says_so(run: Run) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,6 +57,7 @@ def attack(
     from reticent.attacks import run
     from reticent.cli.release import source
     from reticent.reports.attacks import attacks_page
+    from reticent.tables.staging import write_whole
 
     page = output or released.with_name(f"{released.name}.attacks.private.html")
     check_output(page, overwrite, (original, released, certificate))
@@ -73,7 +73,7 @@ def attack(
             source=source(seed),
             progress=progress,
         )
-    write_private(page, attacks_page(report))
+    write_whole(page, attacks_page(report), mode=0o600)
     if as_json:
         body = {"report": str(page), "results": report.rows(), "notes": list(report.notes)}
         say_json(_strict(body))
@@ -93,28 +93,6 @@ def check_output(path: Path, overwrite: bool, inputs: tuple[Path | None, ...]) -
         raise ArgumentError("output: it is one of the inputs, which would be lost; name another file")
     if path.exists() and not overwrite:
         raise ArgumentError(f"output: {path.name} exists; name another file, or pass --overwrite")
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that its owner alone may read, whole or not at all.
-
-    Raises
-    ------
-    ArgumentError
-        A folder that cannot be written.
-    """
-    from reticent.tables.staging import sync
-
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.unlink(missing_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        sync(part)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise ArgumentError(f"output: {path.name} cannot be written ({error.strerror})") from None
 
 
 @contextmanager

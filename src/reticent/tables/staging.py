@@ -233,8 +233,8 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a small file whole or not at all.
+def write_whole(path: Path, text: str, mode: int = 0o666) -> None:
+    """Write a small file whole or not at all; with `mode` 0o600 for its owner alone to read.
 
     Raises
     ------
@@ -243,7 +243,9 @@ def write_whole(path: Path, text: str) -> None:
     """
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.unlink(missing_ok=True)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+            file.write(text)
         sync(part)
         part.replace(path)
     except OSError as error:

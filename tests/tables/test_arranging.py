@@ -64,7 +64,18 @@ def same(found: list[tuple[pa.Table, Any]], wanted: list[tuple[pa.Table, Any]]) 
 
 
 @pytest.mark.parametrize("memory", [5 * 10**8, 90_000])  # of the rows; DuckDB itself needs more
-@pytest.mark.parametrize("ids", [str, int, lambda n: dt.date(2024, 1, 1) + dt.timedelta(int(n)), lambda n: n == 1])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        str,
+        int,
+        lambda n: int(2 * n) - 2**63,
+        lambda n: int(n) * 10**15,
+        lambda n: np.uint64(int(n) + 2**63),
+        lambda n: dt.date(2024, 1, 1) + dt.timedelta(int(n)),
+        lambda n: n == 1,
+    ],
+)
 def test_the_order_is_that_of_duckdb(tmp_path: Path, monkeypatch: Any, ids: Any, memory: int) -> None:
     table = panel(2 if ids(1) is True else 40, 60, seed=1, ids=ids)
     columns = Columns("ts", tuple(table.column_names[2:]), ("id",))
@@ -81,6 +92,21 @@ def test_the_order_is_that_of_duckdb(tmp_path: Path, monkeypatch: Any, ids: Any,
             names = part["id"].to_pylist()
             assert all(len(set(names[a:b])) == 1 for a, b in pairwise(offsets.tolist()))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int32(), pa.uint32()])
+def test_numbers_that_lie_close_together(tmp_path: Path, kind: Any) -> None:
+    """With gaps among them, and at the ends of what their type holds."""
+    ends = (-128, 127) if kind == pa.int8() else (0, 255) if kind == pa.uint8() else (5, 205)
+    table = panel(60, 30, seed=9, ids=lambda n: ends[int(n) % 2] if n > 50 else ends[0] + int(n) * 3)
+    table = table.set_column(0, "id", table["id"].cast(kind))
+    table = table.set_column(1, "ts", pa.array(np.random.default_rng(0).permutation(table.num_rows)))
+    columns = Columns("ts", ("double",), ("id",))
+    with opened(table, columns, tmp_path) as records:
+        assert arranging._close_together(records, records.types) is not None
+        tables = arranging.arranged(records, columns.all, 50)
+        assert tables is not None
+        same(list(tables), list(_sorted(records, columns.all, "error", 50)))
 
 
 def test_memory_changes_no_table(tmp_path: Path, monkeypatch: Any) -> None:

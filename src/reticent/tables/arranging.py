@@ -57,6 +57,8 @@ class _Plan:
         Identifiers, in order.
     starts : int64, shape (series + 1,)
         First row of each series.
+    ranks : int32, optional
+        The number of a series by what `sql` gives instead.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -66,6 +68,7 @@ class _Plan:
     time: str
     series: pa.Table | None
     starts: Ints
+    ranks: NDArray[np.int32] | None = None
 
     @property
     def row_bytes(self) -> int:
@@ -75,6 +78,11 @@ class _Plan:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in any order."""
         yield from self.con.sql(self.sql).to_arrow_reader(_BATCH)
+
+    def numbers(self, batch: pa.RecordBatch) -> NDArray[np.int32]:
+        """Of the series of each row."""
+        found = _plain(batch.column(0))
+        return found if self.ranks is None else self.ranks[found]
 
 
 def limit_memory(con: duckdb.DuckDBPyConnection) -> None:
@@ -123,20 +131,52 @@ def _plan(records: Records, carried: list[str]) -> _Plan | None:
             return None
         columns[name] = f"words{i}.number"
         source += f" LEFT JOIN words{i} ON words{i}.word = given.{quoted(name)}"
-    series, starts, number = None, np.array([0, records.rows]), "0::INTEGER"
-    if ids:
+    series, starts, ranks, number = None, np.array([0, records.rows]), None, "0::INTEGER"
+    if (close := _close_together(records, types)) is not None:
+        series, starts, ranks, number = close
+    elif ids:
         listed = quoted_list(ids)
         found = con.sql(
             f"SELECT {listed}, count(*) AS {quoted(_COUNT)} FROM {records.view} GROUP BY {listed} ORDER BY {listed}"
         ).to_arrow_table()
-        starts, series = np.concatenate([[0], np.cumsum(found[_COUNT].to_numpy())]), found.select(ids).combine_chunks()
+        starts, series = _ends(found[_COUNT].to_numpy()), found.select(ids).combine_chunks()
         number = f"series.{quoted(_NUMBER)}"
         con.register("series", series.append_column(_NUMBER, pa.array(np.arange(series.num_rows, dtype=np.int32))))
         source += " JOIN series ON " + " AND ".join(f"series.{quoted(name)} = given.{quoted(name)}" for name in ids)
     chosen = ", ".join(f"{column} AS {quoted(name)}" for name, column in columns.items())
     sql = f"SELECT {number} AS {quoted(_NUMBER)}, {chosen} FROM {source}"
     schema = con.sql(f"{sql} LIMIT 0").to_arrow_table().schema.remove(0)
-    return _Plan(con, sql, schema, words, time, series, starts)
+    return _Plan(con, sql, schema, words, time, series, starts, ranks)
+
+
+def _close_together(records: Records, types: Mapping[str, str]) -> tuple[pa.Table, Ints, NDArray[np.int32], str] | None:
+    """Identifiers that are whole numbers and lie close together say by themselves where they are counted.
+
+    Returns them in order, the first row of each, the number of each by its distance from the least, and that in SQL.
+    """
+    import pyarrow as pa
+
+    con, ids = records.con, records.columns.id
+    if len(ids) != 1 or types[ids[0]] not in _WHOLE:
+        return None
+    column = quoted(ids[0])
+    least, most = con.sql(f"SELECT min({column}), max({column}) FROM {records.view}").fetchall()[0]
+    if most - least >= min(records.rows, _memory(con) // _SERIES_BYTES) or most >= 2**63:
+        return None
+    number = f"({column}::HUGEINT - {least})::INTEGER"
+    counts = np.zeros(most - least + 1, dtype=np.int64)
+    for batch in con.sql(f"SELECT {number} FROM {records.view}").to_arrow_reader(_BATCH):
+        np.add.at(counts, _plain(batch.column(0)), 1)
+    there = np.flatnonzero(counts)
+    kind = con.sql(f"SELECT {column} FROM {records.view} LIMIT 0").to_arrow_table().schema.field(0).type
+    series = pa.table({ids[0]: pa.array(there + least).cast(kind)})
+    ranks = (np.cumsum(counts > 0) - 1).astype(np.int32)
+    return series, _ends(counts[there]), ranks, f"(given.{column}::HUGEINT - {least})::INTEGER"
+
+
+def _ends(counts: Ints) -> Ints:
+    """Where each group begins, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _in_memory(plan: _Plan, rows: int) -> Iterator[tuple[pa.Table, Ints]]:
@@ -176,7 +216,7 @@ def _divide(plan: _Plan, parts: Ints, files: list[Path]) -> None:
         for batch in plan.batches():
             if not sinks:
                 sinks = [stack.enter_context(pa.ipc.new_stream(str(file), batch.schema)) for file in files]
-            codes = part_of[_plain(batch.column(0))]
+            codes = part_of[plan.numbers(batch)]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(files)))])
             places = np.empty(codes.size, dtype=np.int64)
             next_places(codes, bounds[:-1].copy(), places)
@@ -205,7 +245,7 @@ class _Part:
         from reticent.tables._kernels import next_places
 
         places = np.empty(batch.num_rows, dtype=np.int64)
-        next_places(_plain(batch.column(0)) - np.int32(self._first), self._free, places)
+        next_places(self._plan.numbers(batch) - np.int32(self._first), self._free, places)
         for name, column in zip(batch.schema.names[1:], batch.columns[1:], strict=True):
             values = _plain(column)
             if column.null_count:

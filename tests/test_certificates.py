@@ -317,3 +317,12 @@ def test_the_text_reads_back_the_same(released: tuple[Path, dict[str, Any]]) -> 
     certificate = Certificate(released[1])
     assert Certificate.parse(certificate.to_json()).to_json() == certificate.to_json()
     assert not {"NaN", "Infinity"} & set(certificate.to_json().replace('"', " ").split())
+
+
+@pytest.mark.parametrize("n", [39_999_999_999, 10**18, 10**30])
+def test_a_mechanism_that_nobody_made_takes_no_memory(n: int) -> None:
+    body = copy.deepcopy(dict(release("redact", table()).certificate.body))
+    for mechanism in body["parameters"]["mechanisms"]:
+        mechanism["n"] = n
+    with pytest.raises(VerificationError, match="do not describe a mechanism \\(ArgumentError\\)"):
+        verify(coherent(body, claimed=False))

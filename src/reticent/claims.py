@@ -235,6 +235,8 @@ _ORIGINS = {
 }
 
 
+_MOST_ENTRIES = 1 << 27
+
 _COARSENED = (
     "The values were coarsened first, to cells that were declared without looking at them: the chain is a model of the "
     "cells, and it is the cell of a record that is protected or released."
@@ -248,5 +250,15 @@ def redaction_from_dict(data: Mapping[str, Any], chains: list[Any]) -> Any:
 
 
 def redaction_of(data: Mapping[str, Any]) -> Any:
-    """The redaction mechanism that `to_dict` wrote."""
+    """The redaction mechanism that `to_dict` wrote.
+
+    Raises
+    ------
+    ArgumentError
+        One of so many records that nobody made it: a few words would take all the memory of whoever reads them.
+    """
+    walks = data.get("walks", ())
+    sizes = [data["n"], *(walk["count"] for walk in walks), *(last for walk in walks for _, last, _ in walk["release"])]
+    if max(map(int, sizes)) * len(data["chains"][0]["states"]) > _MOST_ENTRIES:
+        raise ArgumentError(f"n: a mechanism has at most {_MOST_ENTRIES:,} records times states")
     return _REDACTIONS[data["mechanism"]].from_dict(dict(data))

@@ -1,4 +1,7 @@
-"""explore: a page to choose a mechanism and its parameters by looking."""
+"""explore: a page to choose a mechanism and its parameters by looking.
+
+Of INPUT's and the model's path only the last part is on the page, which may be handed out.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def explore(
     if model is not None:
         from reticent.tables.models import Model
 
-        stated |= {"model": Model.read(model), "model_file": str(model), "origin": model.name}
+        stated |= {"model": Model.read(model), "model_file": model.name, "origin": model.name}
     if input is None:
         given = Input(**stated)
     elif time is None or value is None:
@@ -80,12 +83,12 @@ def explore(
         options = {"time": time, "value": value, "id": id or (), "duplicates": duplicates, "reading": reading}
         if fit:
             again = _words(context.params, FITTING)
-            line = shlex.join(["reticent", "fit", str(input), *columns, *again, *how, "-o", FITTED])
+            line = shlex.join(["reticent", "fit", input.name, *columns, *again, *how, "-o", FITTED])
             stated |= {"fit": f"{line}\n", "origin": f"{input.name}, as fitted"}
             stated["model"] = _fitted(
                 input, opt.states(states, reading)[0], edges, smoothing, every, since, until, options
             )
-        given = Input(str(input), columns, how, **_facts(input, every, options), **stated)
+        given = Input(input.name, columns, how, **_facts(input, every, options), **stated)
     write_whole(output, explorer(given))
     say(f"page:        {output}")
     if show or (show is None and sys.stdout.isatty()):

@@ -45,7 +45,7 @@ def account(certificate: Certificate) -> Account:
             (f"{at_most(guarantee['bits'])} bits", "per aggregate, at most, as one individual varies"),
             (f"{at_most(series['bits'])} bits", f"per series of {several(series['readings'], 'aggregate')}, at most"),
             (number(guarantee["outputs"]), "different outputs of one aggregate"),
-            (f"{number(min(sizes))} to {number(max(sizes))}", "individuals in a group"),
+            (" to ".join(number(size) for size in sorted({min(sizes), max(sizes)})), "individuals in a group"),
         ),
         parameters=(
             ("Query", query),
@@ -62,7 +62,8 @@ def account(certificate: Certificate) -> Account:
 
 def figures(certificate: Certificate) -> Iterator[Figure]:
     """The cells of the commonest size of group, where there are not too many."""
-    return axes(_commonest(certificate), " Other sizes of groups may have other cells.")
+    others = " Other sizes of groups may have other cells." if len(_sizes(certificate)) > 1 else ""
+    return axes(_commonest(certificate), others)
 
 
 def _sizes(certificate: Certificate) -> Counter[int]:

@@ -115,12 +115,11 @@ def axes(columns: Sequence[Cells], note: str = "") -> Iterator[Figure]:
     drawn = [cells for cells in columns[:AXES] if cells.levels <= DRAWN]
     if not drawn:
         return
-    titled = len(columns) > 1
 
     def draw(width: int) -> Any:
         import altair as alt
 
-        charts = [_axis(cells, width, titled) for cells in drawn]
+        charts = [_axis(cells, width) for cells in drawn]
         return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=14)
 
     few = "" if len(drawn) == len(columns) else f" Drawn are {len(drawn)} of {len(columns)} columns."
@@ -134,7 +133,7 @@ def axes(columns: Sequence[Cells], note: str = "") -> Iterator[Figure]:
     )
 
 
-def _axis(cells: Cells, width: int, titled: bool) -> Any:
+def _axis(cells: Cells, width: int) -> Any:
     """Cells from 0 to 1, so that no range is too large or too small for a chart."""
     import altair as alt
 
@@ -149,7 +148,9 @@ def _axis(cells: Cells, width: int, titled: bool) -> Any:
     ]
     texts = [cells.say(at) for at in edges]
     every = math.ceil(len(texts) * (max(map(len, texts)) * 7 + 12) / width)
-    ticks = [{"x": places[i], "text": texts[i]} for i in range(0, len(texts), every)]
+    last = len(texts) - 1
+    named = [*range(0, max(1, last - every + 1), every), last]  # both ends, and what finds room between
+    ticks = [{"x": places[i], "text": texts[i]} for i in named]
     base = alt.Chart(data(rows)).encode(x=alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False)))
     colour = alt.Color("parity:N", scale=alt.Scale(domain=[0, 1], range=[PALETTE[0], PALETTE[5]]), legend=None)
     rect = base.mark_rect(opacity=0.3).encode(x2="x2:Q", y=alt.value(6), y2=alt.value(36), color=colour)
@@ -157,8 +158,7 @@ def _axis(cells: Cells, width: int, titled: bool) -> Any:
     marks = alt.Chart(data(ticks)).encode(x="x:Q")
     rule = marks.mark_rule(color=PALETTE[7]).encode(y=alt.value(4), y2=alt.value(42))
     below = marks.mark_text(baseline="top").encode(y=alt.value(46), text="text:N")
-    chart = (rect + inside + rule + below).properties(width=width, height=62)
-    return chart.properties(title=label(cells.name)) if titled else chart
+    return (rect + inside + rule + below).properties(width=width, height=62, title=label(cells.name))
 
 
 def _decimal(value: Fraction, digits: int) -> str:

@@ -80,7 +80,13 @@ def _svg(chart: Any) -> str:
         font="system-ui, sans-serif",
         padding=4,
         view={"stroke": None},
-        axis={"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 160},
+        axis={
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "titlePadding": 10,
+            "labelLimit": 160,
+        },
         legend={
             "labelFontSize": 12,
             "titleFontSize": 12,

@@ -84,7 +84,9 @@ class Input:
             "hold wherever the secret lies far from its ends."
         )
         if self.model is not None:
-            return (where, "Fit a model on earlier data, or on other people's: it must owe nothing to what is hidden.")
+            owes = "Fit a model on earlier data, or on other people's: it must owe nothing to what is hidden."
+            near = "Records that a chain was fitted on are never withheld: close to them more is, or none can be."
+            return (where, owes, near)
         length = "" if self.name is None else f" Yours has {self.records:,}: about as many are withheld of it."
         own = "For those of your own chain, give its model file with --model, or fit it with --fit."
         return (where, f"They are of a series of 1,000 records.{length} {own}")

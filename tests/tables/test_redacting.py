@@ -106,6 +106,14 @@ def test_a_late_series_of_another_period_is_refused(step: int, sentence: str, mo
         redact(panel, id="who", every=None, private="2024-01-01 01:00/2024-01-01 01:00")
 
 
+@pytest.mark.parametrize("later", [5, 13])
+def test_a_series_whose_period_changes_late_is_refused(later: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reticent.tables.grid._LOOKED_AT", 40)
+    minutes = [10 * i for i in range(40)] + [390 + later * i for i in range(1, 400)]
+    with pytest.raises(InputError, match="1 series are sampled by another period than 10m"):
+        redact(series(minutes, states(439)), every=None, private="2024-01-01 01:00/2024-01-01 01:00")
+
+
 def test_a_late_series_of_a_multiple_has_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reticent.tables.grid._LOOKED_AT", 40)
     panel = pa.concat_tables(

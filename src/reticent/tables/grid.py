@@ -62,20 +62,23 @@ class Grid:
     def find(cls, records: Records) -> Grid:
         """The most common step between neighbouring records of a series (times are public).
 
-        Of many series the first are looked at, in the order of their identifiers, that have about 262,000 records.
+        Of many series the first are looked at, in the order of their identifiers, that have about 262,000 records; of
+        one series the first records. `positions` refuses a series that is sampled by another period.
         """
         columns = records.columns
         time = quoted(columns.time)
         unit = time if records.time_is_whole else f"epoch_us({time}::TIMESTAMP)"
-        few = ""
-        if columns.id and records.rows > _LOOKED_AT:
+        looked_at = records.view
+        if not columns.id and records.rows > _LOOKED_AT:
+            looked_at = f"(SELECT {time} FROM {records.view} ORDER BY {time} LIMIT {_LOOKED_AT})"
+        elif records.rows > _LOOKED_AT:
             ids = quoted_list(columns.id)
             before = f"sum(count(*)) OVER (ORDER BY {ids}) - count(*) AS before"
             first = f"SELECT {ids} FROM (SELECT {ids}, {before} FROM {records.view} GROUP BY {ids})"
-            few = f" SEMI JOIN ({first} WHERE before < {_LOOKED_AT}) USING ({ids})"
+            looked_at += f" SEMI JOIN ({first} WHERE before < {_LOOKED_AT}) USING ({ids})"
         window = f"PARTITION BY {quoted_list(columns.id)} ORDER BY {time}" if columns.id else f"ORDER BY {time}"
         found = records.con.sql(
-            f"SELECT d FROM (SELECT {unit} - lag({unit}) OVER ({window}) AS d FROM {records.view}{few}) WHERE d > 0 "
+            f"SELECT d FROM (SELECT {unit} - lag({unit}) OVER ({window}) AS d FROM {looked_at}) WHERE d > 0 "
             "GROUP BY d ORDER BY count(*) DESC, d LIMIT 1"
         ).fetchall()
         only_one_record_each = 1 if records.time_is_whole else _UNITS["s"]

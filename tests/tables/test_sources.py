@@ -143,6 +143,40 @@ def test_text_files_with_the_line_ends_of_windows(tmp_path: Path) -> None:
         tables.switch(tmp_path, **options)
 
 
+ONE, OTHER = "id,ts,kwh\na,1,1\na,2,2\n", "id,ts,kwh\nb,1,3\n"
+
+
+@pytest.mark.parametrize(
+    ("contents", "reading"),
+    [
+        ((ONE.encode(), b"\xef\xbb\xbf" + OTHER.encode()), {}),
+        ((ONE.encode("utf-16"), OTHER.encode()), {}),
+        ((ONE.encode("latin-1"), OTHER.encode("latin-1")), {"encoding": "latin-1"}),
+        ((b"\n\n" + ONE.encode(), OTHER.encode()[:-1]), {}),
+        ((b"of meter a\n" + ONE.encode(), b"of another\n" + OTHER.encode()), {"skip_rows": 1}),
+        ((b"a,1,1\n", b"a,2,2\nb,1,3"), {"header": False, "names": ("id", "ts", "kwh")}),
+        ((b"a,1,1\n", b"a,1,1\na,2,2\nb,1,3"), {"header": False, "names": ("id", "ts", "kwh")}),
+    ],
+)
+@pytest.mark.parametrize("quarantined", [False, True])
+def test_each_text_file_has_its_own_header_and_encoding(
+    tmp_path: Path, contents: tuple[bytes, ...], reading: dict[str, Any], quarantined: bool
+) -> None:
+    paths = [tmp_path / f"{number}.csv" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    how = tables.Reading(**reading, quarantine=tmp_path / "aside" if quarantined else None)
+    made = tables.quantize(
+        paths, id="id", time="ts", value="kwh", low=0, high=4, bits=2, reading=how, output=tmp_path / "out.parquet",
+        duplicates="keep", ledger=False,
+    )  # fmt: skip
+    found = pa.parquet.read_table(tmp_path / "out.parquet")
+    repeated = contents[-1].startswith(b"a,1,1")
+    expected = [("a", 1), *[("a", 1)] * repeated, ("a", 2), ("b", 1)]
+    assert list(zip(found["id"].to_pylist(), found["ts"].to_pylist(), strict=True)) == expected
+    assert f"{len(expected)} read" in dict(made.plan)["rows"]
+
+
 @pytest.mark.parametrize("wrong", ["none", "kinds", "columns", "header", "keys", "csv keys"])
 def test_files_that_do_not_go_together(tmp_path: Path, wrong: str) -> None:
     folder = tmp_path / "parts"

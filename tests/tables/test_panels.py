@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reticent.randomness import EncodedIds
 from reticent.tables import panels
-from reticent.tables.grid import Gridded, runs
+from reticent.tables._kernels import place_on_grid
+from reticent.tables.grid import Grid, Gridded, runs
 from reticent.tables.panels import ABSENT, PRIVATE, Panel, bites
 from reticent.tables.private import Finder
 
@@ -67,6 +68,20 @@ def test_alike_is_equal(drawn: list[tuple[list[int], int]]) -> None:
     panel = Panel(np.zeros(marks.size, dtype=np.int64), offsets, slice(None), slice(None))
     wanted = [next(j for j in chosen if drawn[j] == drawn[i]) for i in chosen]
     assert panel.alike(marks, phases, chosen).tolist() == wanted
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(5, 40), max_size=6), min_size=1, max_size=6))
+def test_positions_are_rounded_steps_one_by_one(gaps: list[list[int]]) -> None:
+    ticks = np.concatenate([np.cumsum([-7, *each]) for each in gaps])
+    offsets = np.cumsum([0, *(len(each) + 1 for each in gaps)])
+    wanted = [sum((2 * gap + STEP) // (2 * STEP) for gap in each[:i]) for each in gaps for i in range(len(each) + 1)]
+    found = np.zeros(ticks.size, dtype=np.int64)
+    assert place_on_grid(ticks, offsets, STEP, found) == 0
+    assert found.tolist() == wanted
+    steps = Grid(STEP, True).steps(ticks, offsets)
+    assert [int(n) for a, b in pairwise(offsets.tolist()) for n in np.cumsum(steps[a:b])] == wanted
+    assert place_on_grid(np.array([0, 4, 14, 18]), np.array([0, 4]), STEP, np.zeros(4, dtype=np.int64)) == 2
 
 
 def test_bites_are_all_series_once(monkeypatch: Any) -> None:

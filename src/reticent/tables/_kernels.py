@@ -115,3 +115,22 @@ def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, first: 
                 first[i] = other
                 break
             place = (place + 1) & (size - 1)
+
+
+@nb.njit(nogil=True, cache=True)
+def place_on_grid(ticks: Ints, offsets: Ints, step: int, positions: Ints) -> int:
+    """The step of each record within its series, of which the first (zero) is there; how many records share one.
+
+    The difference to the record before, over `step`, is rounded half up.
+    """
+    shared = 0
+    for s in range(offsets.size - 1):
+        place = 0
+        for i in range(offsets[s] + 1, offsets[s + 1]):
+            difference = ticks[i] - ticks[i - 1]
+            count = 1 if difference == step else (2 * difference + step) // (2 * step)
+            if count < 1:
+                shared += 1
+            place += count
+            positions[i] = place
+    return shared

@@ -122,17 +122,16 @@ class Grid:
             Records less than half a step apart; a series that is sampled by another period; a span that is nearly all
             gaps.
         """
-        counts = self.steps(ticks, offsets)
-        close = counts < 1
-        close[offsets[:-1]] = False
-        if close.any():
+        from reticent.tables._kernels import place_on_grid
+
+        positions = np.zeros(ticks.size, dtype=np.int64)
+        close = place_on_grid(ticks, offsets, self.step, positions)
+        if close:
             raise InputError(
-                f"time: {int(close.sum())} records lie less than half a step ({self}) after the one before; state "
+                f"time: {close} records lie less than half a step ({self}) after the one before; state "
                 "the sampling period with --every, or keep one a step with --duplicates min, max or mean"
             )
-        total = np.cumsum(counts)
         lengths = np.diff(offsets)
-        positions = total - np.repeat(total[offsets[:-1]], lengths)
         spans = positions[offsets[1:] - 1]
         self._check_pace(spans, ticks[offsets[1:] - 1] - ticks[offsets[:-1]])
         if ((spans > _MOST_STEPS) & (spans > 64 * lengths)).any():

@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=2000)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
-    tool = [sys.executable, "-c", "from reticent.cli import main; main()"]
+    tool = [sys.executable, "-c", "from reticent.cli import command; command()"]
     columns = [
         "--id",
         "meter",

@@ -15,7 +15,7 @@ from measuring import Scale, Spent, note, process, table, timed, turns
 DUCKDB = "DuckDB's sorted copy"
 COPY = "COPY (SELECT meter, ts, {value} FROM '{data}' ORDER BY meter, ts) TO '{out}' (FORMAT parquet)"
 SQL = [sys.executable, "-c", "import duckdb, sys; duckdb.sql(sys.argv[1])"]
-TOOL = [sys.executable, "-c", "from reticent.cli import main; main()"]
+TOOL = [sys.executable, "-c", "from reticent.cli import command; command()"]
 SWITCH = {"window": 24, "epsilon": 2, "mechanism": "footrule"}
 QUANTIZE = {"low": 0, "high": 5, "bits": 3}
 REDACT = {"private": "2000-01-01 00:00/2000-01-01 00:30", "epsilon": 1, "mechanism": "optimal"}

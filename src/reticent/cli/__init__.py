@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.abc import MetaPathFinder
 from typing import Annotated, cast
 
 import typer
@@ -61,6 +62,20 @@ app.add_typer(ledger.app, name="ledger")
 def _complain(message: str) -> None:
     """One line, whatever stands in the names of columns and files: no line end, and nothing that steers a terminal."""
     typer.echo(f"reticent: {one_line(message)}", err=True)
+
+
+class _NoFrames(MetaPathFinder):
+    """Hides pandas, which PyArrow imports wherever it is installed, for half a second: no command needs it."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("commands do without", name=fullname)
+
+
+def command() -> None:
+    """The process of a command."""
+    sys.meta_path.insert(0, _NoFrames())
+    main()
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from fuzz.fuzz_grammar import tables as table_strategy
 from fuzz.fuzz_oracle import check_quantized, check_redacted, check_switched, released_rows
 from redaction.redaction_twin import enumerated_leakage, local_law, random_chain, random_policy
 from reticent import tables
-from reticent.certificates import Certificate, _digest
+from reticent.certificates import Certificate, _digest, _dumps
 from reticent.claims import claims
 from reticent.cli.inspect import _policy
 from reticent.errors import ReticentError

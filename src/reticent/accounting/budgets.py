@@ -9,7 +9,7 @@ from typing import Any
 
 from reticent.accounting.amounts import Amount, amount, computed, read, written
 from reticent.errors import ArgumentError
-from reticent.guarantees import Guarantee, NoiselessGuarantee, PufferfishGuarantee, TemporalGuarantee, count
+from reticent.guarantees import Guarantee, NoiselessGuarantee, PufferfishGuarantee, TemporalGuarantee, count, rounded_up
 from reticent.quantization.exact import Number, allowed_outputs
 
 
@@ -97,8 +97,8 @@ class Budget:
     def __str__(self) -> str:
         match self.kind:
             case "temporal":
-                failing = f", δ = {float(self.delta):.6g}" if self.delta else ""
-                return f"ε = {float(self.epsilon):.6g} nats{failing} at window {self.window}"
+                failing = f", δ = {rounded_up(float(self.delta))}" if self.delta else ""
+                return f"ε = {rounded_up(float(self.epsilon))} nats{failing} at window {self.window}"
             case "pufferfish":
-                return f"ε = {float(self.epsilon):.6g} nats about the secrets"
+                return f"ε = {rounded_up(float(self.epsilon))} nats about the secrets"
         return f"{count(self.outputs)} outputs a reading ({math.log2(self.outputs):.6g} bits)"

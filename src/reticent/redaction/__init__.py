@@ -16,7 +16,8 @@ from reticent.redaction.markov_quilt import (
     published_quilt_utility,
 )
 from reticent.redaction.optimal import optimal_policy
-from reticent.redaction.policy import RecordPolicy, RedactionPolicy
+from reticent.redaction.policy import RedactionPolicy
+from reticent.redaction.record import RecordPolicy
 from reticent.redaction.release import redact_batch
 from reticent.redaction.sequential import SequentialRedaction, sequential_redaction
 from reticent.redaction.three_region import published_utility, three_region, three_region_gain

@@ -271,26 +271,27 @@ def combine(left: Floats, right: Floats, ends: Ints) -> float:
 def draw(
     codes: Ints,
     starts: Ints,
+    n: int,
+    low: int,
     r: Floats,
     drawn: Bools,
-    begin: int,
-    end: int,
     words: NDArray[np.uint64],
     first_words: Ints,
     mask: Bools,
 ) -> None:
-    """Redact series that share one policy: ``mask[t]`` becomes True where record t is withheld.
+    """Redact series of n records that share one policy: ``mask[t]`` becomes True where record t is withheld.
 
-    Only records ``begin … end - 1`` may be. Series k begins at ``codes[starts[k]]`` and uses one word, from
-    ``words[first_words[k]]`` on, for each record whose fate is not certain (`drawn`), whatever its value.
+    Of record ``low + i`` the probabilities are ``r[i]``; what lies beyond these is released, if it is there. Series k
+    begins at ``codes[starts[k]]`` and uses one word, from ``words[first_words[k]]`` on, for each record whose fate is
+    not certain (`drawn`), whatever its value.
     """
-    n = r.shape[0]
     for k in range(starts.size):
         base = starts[k]
         w = first_words[k]
         for t in range(n):
             mask[base + t] = codes[base + t] < 0
-        for t in range(begin, end):
+        base += low
+        for t in range(r.shape[0]):
             v = codes[base + t]
             withheld = True
             if v >= 0:

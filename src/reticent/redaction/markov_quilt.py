@@ -26,11 +26,10 @@ from reticent.redaction.leakage import (
     covered,
     possible_ends,
 )
+from reticent.redaction.nearby import NEGLIGIBLE, around, influences
 from reticent.redaction.policy import RedactionPolicy
 
 Ints = NDArray[np.int64]
-
-_NEGLIGIBLE = 1e-6  # of ε: records whose influence is below it are not looked beyond
 
 
 def markov_quilt(
@@ -65,13 +64,20 @@ def markov_quilt(
     gaps = as_records(missing, n)
     if variant not in ("exact", "published"):
         raise ArgumentError("variant: must be 'exact' or 'published'")
-    r = np.zeros((n, chains[0].size))
     if variant == "exact":
-        r[withheld(chains, n, secrets, epsilon, gaps)] = 1.0
-    else:
-        first, last = published_window(*published_setting(chains, n, secrets, gaps), epsilon)
-        r[first : last + 1] = 1.0
-    return kept(RedactionPolicy(chains, r, list(secrets), gaps, epsilon))
+        return kept(around(chains, n, secrets, epsilon, gaps, exact))
+    first, last = published_window(*published_setting(chains, n, secrets, gaps), epsilon)
+    window = np.ones((last - first + 1, chains[0].size))
+    return kept(RedactionPolicy.around(chains, n, first, window, list(secrets), gaps, epsilon))
+
+
+def exact(
+    chains: tuple[MarkovChain, ...], n: int, secrets: tuple[Secret, ...], epsilon: float, missing: tuple[int, ...]
+) -> Floats:
+    """The probabilities of the exact windows, shape (n, s)."""
+    r = np.zeros((n, chains[0].size))
+    r[withheld(chains, n, secrets, epsilon, missing)] = 1.0
+    return r
 
 
 def kept(policy: RedactionPolicy) -> RedactionPolicy:
@@ -262,22 +268,13 @@ def _running_least(cost: Floats) -> tuple[Floats, Ints]:
     return least, np.maximum.accumulate(np.where(fresh, np.arange(cost.size), 0))
 
 
-def _tables(chain: MarkovChain, n: int, secret: Secret, enough: float) -> tuple[Floats, Floats]:
-    from reticent.redaction import kernels
-
-    a, b = secret
-    left = kernels.influences(chain.backs, chain.phase, a, -1, a, chain.law(a) > 0, enough)
-    right = kernels.influences(chain.transitions, chain.phase, b, 1, n - 1 - b, chain.law(b) > 0, enough)
-    return left, right
-
-
 def _needs(chains: Sequence[MarkovChain], n: int, secret: Secret, epsilon: float) -> tuple[Ints, int]:
     """Least right distance for each left distance (0: nothing on the left), and the code for "nothing on the right"."""
     from reticent.redaction import kernels
 
     found = []
     for chain in chains:
-        left, right = _tables(chain, n, secret, epsilon * _NEGLIGIBLE)
+        left, right = influences(chain, n, secret, epsilon * NEGLIGIBLE)
         found.append((kernels.least_right(left, right, possible_ends(chain, secret), epsilon), len(right)))
     nothing = max(size for _, size in found)
     length = max(len(need) for need, _ in found)
@@ -290,5 +287,5 @@ def _needs(chains: Sequence[MarkovChain], n: int, secret: Secret, epsilon: float
 
 def _half(chains: Sequence[MarkovChain], n: int, secret: Secret, epsilon: float) -> int:
     """Distance at which the influence on either side is at most ε/2 (n where it never is)."""
-    tables = [table for chain in chains for table in _tables(chain, n, secret, epsilon / 2)]
+    tables = [table for chain in chains for table in influences(chain, n, secret, epsilon / 2)]
     return max((len(table) if table[-1].max() <= epsilon / 2 else n) for table in tables)

@@ -29,17 +29,9 @@ from reticent.redaction.leakage import (
     local_leakage,
     runs,
 )
+from reticent.redaction.probabilities import GRID, expected_loss, stretch
+from reticent.redaction.record import RecordPolicy
 from reticent.redaction.release import check_promise, masked, release_one
-
-GRID = 2.0**64
-
-
-def on_grid(probabilities: Floats) -> Floats:
-    """Rounded up to multiples of 2^-64: a record is withheld where a 64-bit word is below ``r · 2^64``.
-
-    Redacting more never leaks more, so upwards is towards safety. Doubles from 2^-11 on are such multiples already.
-    """
-    return np.ceil(probabilities * GRID) / GRID
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +52,15 @@ class RedactionPolicy:
     epsilon : float, optional
         What was asked for, in nats: nothing is ever released if the exact leakage is above it.
 
+    Attributes
+    ----------
+    n : int
+        Number of records.
+    low, near : int, array, shape (m, s)
+        The probabilities of records ``low … low + m - 1``, which are all that is kept: outside of these a record is
+        withheld where it is missing, and released otherwise. They reach on either side to a record that is always
+        released, or to the end of the series.
+
     Raises
     ------
     ArgumentError
@@ -69,7 +70,9 @@ class RedactionPolicy:
     mechanism: ClassVar[str] = "redaction_policy"
 
     chains: tuple[MarkovChain, ...]
-    probabilities: Floats
+    n: int
+    low: int
+    near: Floats
     private: tuple[Secret, ...]
     missing: tuple[int, ...]
     epsilon: float | None
@@ -82,31 +85,67 @@ class RedactionPolicy:
         missing: Sequence[int] | NDArray[Any] = (),
         epsilon: float | None = None,
     ) -> None:
+        r = np.asarray(probabilities, dtype=np.float64)
+        self._set(chain, len(r) if r.ndim else 0, 0, r, private, missing, epsilon)
+
+    @classmethod
+    def around(
+        cls,
+        chain: Chains,
+        n: int,
+        low: int,
+        probabilities: Floats,
+        private: Private,
+        missing: Sequence[int] | NDArray[Any] = (),
+        epsilon: float | None = None,
+    ) -> RedactionPolicy:
+        """The policy over n records with these `probabilities` (m, s) from record `low` on; all others are released.
+
+        Missing records are withheld wherever they are. The other parameters are those of the constructor.
+        """
+        policy = cls.__new__(cls)
+        policy._set(chain, n, low, np.asarray(probabilities, dtype=np.float64), private, missing, epsilon)
+        return policy
+
+    def _set(
+        self,
+        chain: Chains,
+        n: int,
+        low: int,
+        r: Floats,
+        private: Private,
+        missing: Sequence[int] | NDArray[Any],
+        epsilon: float | None,
+    ) -> None:
+        """Check, and keep the stretch that counts: see `near`."""
         chains = as_chains(chain)
-        r = np.array(probabilities, dtype=np.float64)
-        if r.ndim != 2 or r.shape[1] != chains[0].size or r.shape[0] == 0:
+        if r.ndim != 2 or r.shape[1] != chains[0].size or r.shape[0] == 0 or not 0 <= low <= n - len(r):
             raise ArgumentError(f"probabilities: shape {r.shape} is not (records, {chains[0].size} states)")
         if not ((r >= 0) & (r <= 1)).all():
             raise ArgumentError("probabilities: must lie between 0 and 1")
-        n = len(r)
         secrets = as_secrets(private, n)
-        hidden = covered(secrets, n)
-        if (r[hidden] < 1).any():
+        outside = secrets[0][0] < low or secrets[-1][1] >= low + len(r)
+        hidden = covered([(max(0, a - low), b - low) for a, b in secrets], len(r))
+        if outside or (r[hidden] < 1).any():
             raise ArgumentError("probabilities: a record inside a secret might be released; its row must be one")
-        gaps = np.array([t for t in as_records(missing, n) if not hidden[t]], dtype=np.int64)
-        r = on_grid(r)
-        r[gaps] = 1.0
-        r.flags.writeable = False
-        object.__setattr__(self, "chains", chains)
-        object.__setattr__(self, "probabilities", r)
-        object.__setattr__(self, "private", secrets)
+        gaps = np.array(as_records(missing, n), dtype=np.int64)
+        here = (gaps >= low) & (gaps < low + len(r))
+        gaps = gaps[~here | ~hidden[np.where(here, gaps - low, 0)]]
+        low, near = stretch(n, low, r, gaps)
+        near.flags.writeable = False
+        for name, value in (("chains", chains), ("n", int(n)), ("low", low), ("near", near), ("private", secrets)):
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "missing", tuple(gaps.tolist()))
         object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
 
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return len(self.probabilities)
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Pr(redact | value) of every record, shape (n, s)."""
+        r = np.zeros((self.n, self.chain.size))
+        r[list(self.missing)] = 1.0
+        r[self.low : self.low + len(self.near)] = self.near
+        r.flags.writeable = False
+        return r
 
     @property
     def chain(self) -> MarkovChain:
@@ -115,9 +154,15 @@ class RedactionPolicy:
 
     @cached_property
     def leakages(self) -> tuple[float, ...]:
-        """Exact leakage about each secret, in nats: the largest over the listed chains."""
+        """Exact leakage about each secret, in nats: the largest over the listed chains.
+
+        The walk away from a secret ends at the first record that is always released, or at the end of the series, and
+        `near` reaches to one or the other: over `near` it takes the very steps that it would take over all records.
+        """
+        chains = [chain.shifted(self.low) for chain in self.chains]
         return tuple(
-            max(local_leakage(chain, self.probabilities, secret) for chain in self.chains) for secret in self.private
+            max(local_leakage(chain, self.near, (first - self.low, last - self.low)) for chain in chains)
+            for first, last in self.private
         )
 
     def leakage(self) -> float:
@@ -126,7 +171,13 @@ class RedactionPolicy:
 
     def utility(self) -> float:
         """Expected fraction of records that are released (the paper's Definition 2); the least over listed chains."""
-        return min(expected_release(chain, self.probabilities) for chain in self.chains) / self.n
+        return 1.0 - self.withheld / self.n
+
+    @cached_property
+    def withheld(self) -> float:
+        """Expected number of withheld records (missing ones included); the most over listed chains."""
+        near = max(expected_loss(chain.shifted(self.low), self.near) for chain in self.chains)
+        return near + self._beyond.size
 
     @property
     def guarantee(self) -> PufferfishGuarantee:
@@ -134,14 +185,32 @@ class RedactionPolicy:
         return PufferfishGuarantee(self.leakage(), say_secrets(self.private), say_model(self.chains))
 
     @cached_property
+    def _beyond(self) -> NDArray[np.int64]:
+        """Missing records outside of `near`."""
+        gaps = np.array(self.missing, dtype=np.int64)
+        return gaps[(gaps < self.low) | (gaps >= self.low + len(self.near))]
+
+    def _spread(self, near: Bools) -> Bools:
+        """What holds of the records of `near`, and of the missing ones beyond them, as shape (n,)."""
+        mask = np.zeros(self.n, dtype=np.bool_)
+        mask[self.low : self.low + len(near)] = near
+        mask[self._beyond] = True
+        return mask
+
+    @cached_property
     def certain(self) -> Bools:
         """Records that are withheld whatever their value, so that they may be missing: shape (n,)."""
-        return np.asarray((self.probabilities >= 1).all(axis=1))
+        return self._spread(np.asarray((self.near >= 1).all(axis=1)))
+
+    @property
+    def touched(self) -> Bools:
+        """Records that may be withheld, private and missing ones included: shape (n,)."""
+        return self._spread(np.asarray((self.near > 0).any(axis=1)))
 
     @cached_property
     def drawn(self) -> Bools:
-        """Records for which a word is drawn: those whose fate is not certain, shape (n,)."""
-        return np.asarray(((self.probabilities > 0) & (self.probabilities < 1)).any(axis=1))
+        """Records of `near` for which a word is drawn: those whose fate is not certain, shape (m,)."""
+        return np.asarray(((self.near > 0) & (self.near < 1)).any(axis=1))
 
     @property
     def word_count(self) -> int:
@@ -159,9 +228,10 @@ class RedactionPolicy:
         """Draw the series that begin at ``codes[starts]``; `mask` becomes True where a record is withheld."""
         from reticent.redaction import kernels
 
-        may_be = np.flatnonzero((self.probabilities > 0).any(axis=1))
-        begin, end = (int(may_be[0]), int(may_be[-1]) + 1) if may_be.size else (0, 0)
-        kernels.draw(codes, starts, self.probabilities, self.drawn, begin, end, words, first_words, mask)
+        kernels.draw(codes, starts, self.n, self.low, self.near, self.drawn, words, first_words, mask)
+        if self._beyond.size:
+            for base in starts.tolist():
+                mask[base + self._beyond] = True
 
     def release(self, states: Iterable[Any], source: Source | None = None) -> np.ma.MaskedArray[Any, Any]:
         """Release a series.
@@ -246,11 +316,12 @@ class RedactionPolicy:
         ``probabilities`` is a list of ``[first, last, row]``; a record not named is released, or withheld if it is
         private or missing.
         """
-        forced = covered(self.private, self.n)
-        forced[list(self.missing)] = True
-        rows = np.where(forced[:, None], 0.0, self.probabilities)
+        forced = covered([(first - self.low, last - self.low) for first, last in self.private], len(self.near))
+        gaps = np.array(self.missing, dtype=np.int64) - self.low
+        forced[gaps[(gaps >= 0) & (gaps < len(self.near))]] = True
+        rows = np.where(forced[:, None], 0.0, self.near)
         starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
-        ends = np.append(starts[1:], self.n) - 1
+        ends = np.append(starts[1:], len(rows)) - 1
         return {
             "mechanism": self.mechanism,
             "chains": [chain.to_dict() for chain in self.chains],
@@ -259,7 +330,7 @@ class RedactionPolicy:
             "private": [list(secret) for secret in self.private],
             "missing": [list(run) for run in runs(_at(self.missing, self.n))],
             "probabilities": [
-                [int(first), int(last), rows[first].tolist()]
+                [self.low + int(first), self.low + int(last), rows[first].tolist()]
                 for first, last in zip(starts, ends, strict=True)
                 if rows[first].any()
             ],
@@ -278,13 +349,18 @@ class RedactionPolicy:
             raise ArgumentError(f"mechanism: this is not a {cls.mechanism}")
         chains = [MarkovChain.from_dict(chain) for chain in data["chains"]]
         n = int(data["n"])
-        secrets = [(first, last) for first, last in data["private"]]
+        secrets = as_secrets([(first, last) for first, last in data["private"]], n)
         missing = covered([(first, last) for first, last in data["missing"]], n)
-        r = np.zeros((n, chains[0].size))
+        stretches = [*secrets, *((int(first), int(last)) for first, last, _ in data["probabilities"])]
+        low, high = min(first for first, _ in stretches), max(last for _, last in stretches)
+        if low < 0 or high >= n:
+            raise ArgumentError(f"probabilities: of records outside 0 to {n - 1}")
+        r = np.zeros((high - low + 1, chains[0].size))
         for first, last, row in data["probabilities"]:
-            r[first : last + 1] = row
-        r[covered(as_secrets(secrets, n), n) | missing] = 1.0
-        return cls(chains, r, secrets, np.flatnonzero(missing), data["epsilon"])
+            r[first - low : last - low + 1] = row
+        for first, last in secrets:
+            r[first - low : last - low + 1] = 1.0
+        return cls.around(chains, n, low, r, list(secrets), np.flatnonzero(missing), data["epsilon"])
 
     def to_json(self) -> str:
         """`to_dict` as strict JSON."""
@@ -299,60 +375,14 @@ class RedactionPolicy:
         return (
             isinstance(other, RedactionPolicy)
             and self._public() == other._public()
-            and np.array_equal(self.probabilities, other.probabilities)
+            and np.array_equal(self.near, other.near)
         )
 
     def __hash__(self) -> int:
-        return hash((self._public(), self.probabilities.tobytes()))
+        return hash((self._public(), self.near.tobytes()))
 
     def _public(self) -> tuple[Any, ...]:
-        return self.chains, self.private, self.missing, self.epsilon
-
-
-@dataclass(frozen=True)
-class RecordPolicy:
-    """What the individual who holds one record needs: the probability of withholding each of its values.
-
-    Parameters
-    ----------
-    record : int
-    states : tuple
-    probabilities : tuple of float
-        Pr(withheld | state), multiples of 2^-64.
-    """
-
-    record: int
-    states: tuple[Any, ...]
-    probabilities: tuple[float, ...]
-
-    def release(self, state: Any, source: Source | None = None) -> Any:
-        """`state`, or None where it is withheld.
-
-        Raises
-        ------
-        ArgumentError
-            If `state` is none of the states.
-        """
-        if state not in self.states:
-            raise ArgumentError("state: not among the declared states")
-        probability = self.probabilities[self.states.index(state)]
-        word = int((secure_source() if source is None else source).words(1)[0])
-        return None if word < int(probability * GRID) else state
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"record": self.record, "states": list(self.states), "probabilities": list(self.probabilities)}
-
-
-def expected_release(chain: MarkovChain, r: Floats) -> float:
-    """Expected number of released records, exactly."""
-    laws = chain.laws[(chain.phase + np.arange(len(r))) % chain.period]
-    return float(((1.0 - r) * laws).sum())
-
-
-def mean_laws(chains: Sequence[MarkovChain], n: int) -> Floats:
-    """Law of each record, averaged over the listed chains, shape (n, s): the weights of a design's objective."""
-    return np.mean([chain.laws[(chain.phase + np.arange(n)) % chain.period] for chain in chains], axis=0)
+        return self.chains, self.n, self.low, self.private, self.missing, self.epsilon
 
 
 def say_secrets(secrets: Sequence[Secret]) -> str:

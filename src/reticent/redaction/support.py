@@ -16,7 +16,7 @@ Codes = NDArray[np.int64]
 def touched(mechanism: RedactionPolicy | SequentialRedaction) -> Bools:
     """Records that may be withheld (private and missing ones included), shape (n,); all others are always released."""
     if isinstance(mechanism, RedactionPolicy):
-        return np.array((mechanism.probabilities > 0).any(axis=1))
+        return mechanism.touched
     mask = np.ones(mechanism.n, dtype=np.bool_)
     for walk in mechanism.walks:
         mask[walk.places[_surely_released_from(walk) - 1 :]] = False
@@ -36,8 +36,11 @@ def possible(mechanism: RedactionPolicy | SequentialRedaction, codes: Codes, wit
     """
     shown = codes >= 0
     if isinstance(mechanism, RedactionPolicy):
-        r = mechanism.probabilities
-        return bool((r[shown, codes[shown]] < 1).all() and (r[withheld].max(axis=1, initial=0) > 0).all())
+        if (withheld & ~mechanism.touched).any() or (shown & mechanism.certain).any():
+            return False
+        r, part = mechanism.near, slice(mechanism.low, mechanism.low + len(mechanism.near))
+        shown, codes = shown[part], codes[part]
+        return bool((r[shown, codes[shown]] < 1).all())
     if any(withheld[list(mechanism.missing)]):
         return False
     outside = np.ones(mechanism.n, dtype=np.bool_)

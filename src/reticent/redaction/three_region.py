@@ -26,8 +26,9 @@ from reticent.redaction.leakage import (
     frozen,
 )
 from reticent.redaction.markov_quilt import kept, markov_quilt, published_setting
-from reticent.redaction.nearby import as_present, one_by_one
-from reticent.redaction.policy import RedactionPolicy, mean_laws
+from reticent.redaction.nearby import around, as_present, one_by_one
+from reticent.redaction.policy import RedactionPolicy
+from reticent.redaction.probabilities import mean_laws
 
 SPLITS = 17  # shares of ε for the left side that are tried
 THRESHOLDS = 3  # lower thresholds of influence that are tried
@@ -72,10 +73,16 @@ def three_region(
         return RedactionPolicy(chains, r, list(secrets), gaps, epsilon)
     if variant != "calibrated":
         raise ArgumentError("variant: must be 'calibrated' or 'published'")
-    r = one_by_one(chains, n, secrets, gaps, epsilon, calibrated)
-    policy = kept(RedactionPolicy(chains, r, list(secrets), gaps, epsilon))
+    policy = kept(around(chains, n, secrets, epsilon, gaps, rules))
     quilt = markov_quilt(chains, n, list(secrets), epsilon, missing=gaps)  # the same shape, with empty middle regions
-    return max(policy, quilt, key=RedactionPolicy.utility)
+    return min(policy, quilt, key=lambda each: each.withheld)
+
+
+def rules(
+    chains: tuple[MarkovChain, ...], n: int, secrets: tuple[Secret, ...], epsilon: float, missing: tuple[int, ...]
+) -> Floats:
+    """The probabilities of the calibrated rules, shape (n, s)."""
+    return one_by_one(chains, n, secrets, missing, epsilon, calibrated)
 
 
 def published_probabilities(chain: MarkovChain, n: int, private: int, epsilon: float) -> Floats:

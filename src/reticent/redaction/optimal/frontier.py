@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent.markov import MarkovChain
 from reticent.redaction.leakage import Bools, Floats, Secret, local_leakage
-from reticent.redaction.policy import mean_laws, on_grid
+from reticent.redaction.probabilities import mean_laws, on_grid
 
 FINEST = 2.0**-36
 

@@ -23,7 +23,7 @@ from reticent.redaction.leakage import (
     local_leakage,
 )
 from reticent.redaction.markov_quilt import kept, markov_quilt
-from reticent.redaction.nearby import as_present, one_by_one
+from reticent.redaction.nearby import around, as_present, one_by_one
 from reticent.redaction.optimal.frontier import FINEST, to_frontier
 from reticent.redaction.optimal.programme import Layout, Solution, solve
 from reticent.redaction.policy import RedactionPolicy
@@ -73,6 +73,13 @@ def optimal_policy(
 def _designed(
     chains: tuple[MarkovChain, ...], n: int, secrets: tuple[Secret, ...], epsilon: float, missing: tuple[int, ...]
 ) -> RedactionPolicy:
+    return kept(around(chains, n, secrets, epsilon, missing, best))
+
+
+def best(
+    chains: tuple[MarkovChain, ...], n: int, secrets: tuple[Secret, ...], epsilon: float, missing: tuple[int, ...]
+) -> Floats:
+    """The probabilities of the best policy, shape (n, s)."""
     designs = [
         three_region(chains, n, list(secrets), epsilon, missing=missing).probabilities,
         markov_quilt(chains, n, list(secrets), epsilon, missing=missing).probabilities,
@@ -85,7 +92,7 @@ def _designed(
         free[list(missing)] = False
         better = to_frontier(chains, secrets, np.array(r), free & ~covered(secrets, n), epsilon)
         policies.append(RedactionPolicy(chains, better, list(secrets), missing, epsilon))
-    return kept(max(policies, key=RedactionPolicy.utility))
+    return min(policies, key=lambda each: each.withheld).probabilities
 
 
 @lru_cache(maxsize=512)

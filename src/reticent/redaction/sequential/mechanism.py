@@ -26,7 +26,8 @@ from reticent.redaction.leakage import (
     possible_ends,
     runs,
 )
-from reticent.redaction.policy import GRID, say_model, say_secrets
+from reticent.redaction.policy import say_model, say_secrets
+from reticent.redaction.probabilities import GRID
 from reticent.redaction.release import masked, release_one
 from reticent.redaction.sequential.impute import fill
 from reticent.redaction.sequential.walks import LEFT, RIGHT, Walk

@@ -28,6 +28,8 @@ LEVEL = 1e-3
 PARTS = 48
 """A rhythm of more instants is tested in this many parts: single minutes of a day hold too few transitions to tell."""
 
+_AT_ONCE = 1 << 18  # records that are counted at once: a series may be long
+
 
 @dataclass(frozen=True)
 class GTest:
@@ -154,16 +156,19 @@ def diagnose_codes(
     instants = np.zeros((size, parts, size), dtype=np.int64)  # context: state; part of the rhythm; next state
     seen = np.zeros(size, dtype=np.int64)
     for series, start in series_and_phases:
-        seen += np.bincount(series[series >= 0], minlength=size)
-        now, after = series[:-1], series[1:]
-        here = (np.arange(now.size) + start) % period * size + now
-        both = (now >= 0) & (after >= 0)
-        half = (np.arange(now.size) >= now.size / 2).astype(np.int64)
-        np.add.at(halves, (here[both], half[both], after[both]), 1)
-        instant = (np.arange(now.size) + start) % cycle * parts // cycle
-        np.add.at(instants, (now[both], instant[both], after[both]), 1)
-        three = both[1:] & (now[:-1] >= 0)
-        np.add.at(pairs, (here[1:][three], now[:-1][three], after[1:][three]), 1)
+        for begin in range(0, series.size, _AT_ONCE):
+            codes = series[begin : begin + _AT_ONCE + 1]
+            seen += np.bincount(codes[:_AT_ONCE][codes[:_AT_ONCE] >= 0], minlength=size)
+            now, after = codes[:-1], codes[1:]
+            before = series[begin - 1 : begin + now.size - 1] if begin else np.append(-1, now[:-1])
+            places = np.arange(begin, begin + now.size)
+            here = (places + start) % period * size + now
+            half = (places >= (series.size - 1) / 2).astype(np.int64)
+            instant = (places + start) % cycle * parts // cycle
+            both = (now >= 0) & (after >= 0)
+            _count(halves, (here, half, after), both)
+            _count(instants, (now, instant, after), both)
+            _count(pairs, (here, before, after), both & (before >= 0))
     counts = halves.sum(axis=1)
     total = int(counts.sum())
     if total == 0:
@@ -184,6 +189,12 @@ def diagnose_codes(
         order=_independence(pairs, total),
         rhythm=None if rhythm is None else _independence(instants, total),
     )
+
+
+def _count(table: Counts, index: tuple[NDArray[np.int64], ...], counted: NDArray[np.bool_]) -> None:
+    """Add one at each index that is counted."""
+    flat = np.ravel_multi_index(tuple(each[counted] for each in index), table.shape)
+    np.add.at(table.reshape(-1), flat, 1)  # into a view: a flat index is several times faster
 
 
 def _independence(tables: Counts, total: int) -> GTest:

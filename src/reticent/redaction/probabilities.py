@@ -41,8 +41,9 @@ def stretch(n: int, low: int, r: Floats, gaps: NDArray[np.int64]) -> tuple[int, 
 
 
 def expected_loss(chain: MarkovChain, r: Floats) -> float:
-    """Expected number of withheld records, exactly."""
-    return float((r * chain.laws[(chain.phase + np.arange(len(r))) % chain.period]).sum())
+    """Expected number of withheld records: one for each that is surely withheld, however a law is rounded."""
+    laws = chain.laws[(chain.phase + np.arange(len(r))) % chain.period]
+    return float((1.0 - ((1.0 - r) * laws).sum(axis=1)).sum())
 
 
 def mean_laws(chains: Sequence[MarkovChain], n: int) -> Floats:

@@ -138,7 +138,6 @@ def starting(folder: Path, scale: Scale) -> list[str]:
     small, out = folder / "small.parquet", folder / "out.parquet"
     make(small, 20_000, 20)
     each = commands(small, out, model(folder))
-    each["redact, sequential"] = [*each["redact"], "--mechanism", "sequential"]
     each["redact, quilt"] = [*each["redact"], "--mechanism", "quilt"]
     note("imports, first and later releases of a small file")
     works = {

@@ -446,7 +446,7 @@ def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.R
             command(verb, checkpoint, None if pipe else out, *more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         feeding = threading.Thread(target=slowly, args=(process, data, 1.5))
         feeding.start()
@@ -458,6 +458,9 @@ def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.R
         code = process.wait()
         feeding.join()
         process.stdout.close()
+        assert process.stderr is not None
+        told = process.stderr.read()
+        process.stderr.close()
         for line in printed.split(b"\n")[:-1]:  # a torn last line is not a record, and comes again
             record = json.loads(line)
             if received and record["seq"] <= received[-1]["seq"]:
@@ -465,7 +468,7 @@ def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.R
             else:
                 assert record["seq"] == len(received) + 1  # and none is left out
                 received.append(record)
-        if code == 0:
+        if code == 0 or (kills and b"this stream was finished" in told):  # killed between the last step and the exit
             break
         assert code == -signal.SIGKILL
         kills += 1

@@ -452,7 +452,8 @@ def killed_often(folder: Path, verb: str, times: int, pipe: bool, draw: random.R
         feeding.start()
         last = kills >= times
         if not last:
-            threading.Timer(draw.uniform(0.8, 3.0), process.send_signal, [signal.SIGKILL]).start()
+            latest = 3.0 if kills else 1.4  # the first one comes while records are still being fed
+            threading.Timer(draw.uniform(0.8, latest), process.send_signal, [signal.SIGKILL]).start()
         assert process.stdout is not None
         printed = process.stdout.read()
         code = process.wait()

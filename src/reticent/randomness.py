@@ -14,7 +14,6 @@ import datetime as dt
 import decimal
 import hashlib
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -281,15 +280,10 @@ class Source:
         total = int(offsets[-1]) // 2
         named = np.zeros((counts.size, 16), dtype=np.uint8)
         named[:, :_TAG_BYTES] = tags
-        names = named.view(">u8").astype(np.uint64)
-        starts = (offsets[:-1] // 2).astype(np.uint64)
-        plain = np.empty((total, 2), dtype=np.uint64)
-        plain[:, 0] = np.repeat(names[:, 0], blocks)
-        plain[:, 1] = np.repeat(names[:, 1] - starts, blocks) + np.arange(
-            first_block, first_block + total, dtype=np.uint64
-        )
-        if sys.byteorder == "little":
-            plain.byteswap(inplace=True)
+        plain = np.repeat(named.view("V16")[:, 0], blocks)
+        counters = np.arange(total, dtype=np.uint32)
+        counters += np.repeat((first_block - offsets[:-1] // 2).astype(np.uint32), blocks)  # modulo 2^32
+        plain.view(">u4").reshape(total, 4)[:, 3] = counters
         out = np.empty(2 * total + 2, dtype="<u8")  # update_into asks for a block to spare
         self._cipher.encryptor().update_into(plain.view(np.uint8).reshape(-1).data, out.view(np.uint8).data)
         return out[: 2 * total].astype(np.uint64, copy=False), offsets

@@ -12,7 +12,7 @@ from reticent.errors import ArgumentError
 from reticent.randomness import EncodedIds, Source
 from reticent.switching.mechanism import Order, Switch
 
-_WORDS_AT_ONCE = 1 << 19
+_WORDS_AT_ONCE = 1 << 17  # 1 MB: what was drawn is used while it is still in the cache
 
 
 def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequence[Any] | EncodedIds) -> Order:

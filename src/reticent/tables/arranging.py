@@ -258,40 +258,42 @@ class _Part:
         """The series in order of time, about `rows` rows at once."""
         import pyarrow as pa
 
-        order = self._order()
         last = self._first + self._starts.size - 1
+        longest = int(np.diff(self._starts).max())
+        room = np.empty(longest + 1, np.int32), np.empty(longest, np.int64), np.empty(longest, np.int32)
         cuts = _shares(self._plan.starts[self._first : last + 1], rows)
         for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             offsets = self._starts[a : b + 1]
-            here = slice(int(offsets[0]), int(offsets[-1]))
+            here, places = slice(int(offsets[0]), int(offsets[-1])), self._in_time(offsets, room)
             table = {}
             if self._plan.series is not None:
                 series = pa.array(self._first + np.repeat(np.arange(a, b), np.diff(offsets)))
                 table = dict(zip(self._plan.series.column_names, self._plan.series.take(series).columns, strict=True))
             for field in self._plan.schema:
-                table[field.name] = self._column(field, here, order[here])
+                table[field.name] = self._column(field, here, places)
             yield pa.table(table), offsets - offsets[0]
 
     def _column(self, field: pa.Field, here: slice, rows: NDArray[np.int32]) -> pa.Array:
         if field.name == self._plan.time:
             return _array(field.type, self._ticks[here].astype(_dtype(field.type), copy=False), None)
         absent = self._absent.get(field.name)
-        column = _array(field.type, self._values[field.name][rows], None if absent is None else absent[rows])
+        values = self._values[field.name][here][rows]
+        column = _array(field.type, values, None if absent is None else absent[here][rows])
         words = self._plan.words.get(field.name)
         return column if words is None else words.take(column)
 
-    def _order(self) -> NDArray[np.int32]:
+    def _in_time(self, offsets: Ints, room: tuple[NDArray[Any], ...]) -> NDArray[np.int32]:
         """Sort the times of each series; where each row of it lies."""
         from reticent.tables._kernels import order_in_time
 
-        longest = int(np.diff(self._starts).max())
-        rows, left = np.empty(self._ticks.size, dtype=np.int32), np.zeros(self._starts.size - 1, dtype=np.bool_)
-        room = np.empty(longest + 1, np.int32), np.empty(longest, np.int64), np.empty(longest, np.int32)
-        order_in_time(self._ticks, self._starts, rows, left, *room)
+        first = int(offsets[0])
+        ticks = self._ticks[first : int(offsets[-1])]
+        rows, left = np.empty(ticks.size, dtype=np.int32), np.zeros(offsets.size - 1, dtype=np.bool_)
+        order_in_time(ticks, offsets - first, rows, left, *room)
         for series in np.flatnonzero(left).tolist():
-            here = slice(self._starts[series], self._starts[series + 1])
-            again = np.argsort(self._ticks[here], kind="stable")
-            self._ticks[here], rows[here] = self._ticks[here][again], rows[here][again]
+            here = slice(offsets[series] - first, offsets[series + 1] - first)
+            again = np.argsort(ticks[here], kind="stable")
+            ticks[here], rows[here] = ticks[here][again], rows[here][again]
         return rows
 
 

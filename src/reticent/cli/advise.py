@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PRIVATE = "PRIVATE: computed from the values; keep it in the house. Nothing was released, nothing charged."
 
 
-@opt.reads
+@opt.grouped(reading=opt.reading)
 def advise(
     input: opt.INPUT,
     time: opt.TIME,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WIDTH = 165  # characters that the table needs
 
 
-@opt.reads
+@opt.grouped(reading=opt.reading)
 def attack(
     original: Annotated[Path, typer.Argument(metavar="ORIGINAL", help="The file that the release was made from.")],
     released: Annotated[Path, typer.Argument(metavar="RELEASED", help="The released file.")],

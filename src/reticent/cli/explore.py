@@ -22,7 +22,7 @@ FITTED = "model.json"
 FITTING = ("since", "until", "states", "edges", "smoothing", "every")
 
 
-@opt.reads
+@opt.grouped(reading=opt.reading)
 def explore(
     context: typer.Context,
     input: Annotated[
@@ -130,7 +130,7 @@ def _fitted(
     return tables.fit(
         path,
         states=states,
-        edges=opt.edges(edges),
+        edges=opt.listed_edges(edges),
         smoothing=smoothing,
         every=every,
         since=since,

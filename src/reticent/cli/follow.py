@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from reticent.cli import options as opt
-from reticent.cli.release import source, warn_kept
+from reticent.cli.release import source
 from reticent.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,21 +68,9 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def switch(
-    time: opt.TIME,
-    value: opt.VALUE,
+def stream(
     checkpoint: CHECKPOINT,
-    window: Annotated[int, typer.Option("--window", help="Steps within which the order is protected.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
-    delta: Annotated[float | None, typer.Option("--delta", help="Largest δ allowed, such as 1e-6.")] = None,
-    mechanism: Annotated[str, typer.Option("--mechanism", help="mallows, ran or sta.")] = "mallows",
-    accept_statistical: Annotated[
-        bool, typer.Option("--accept-statistical", help="Take a δ that is a confidence bound, not an exact number.")
-    ] = False,
-    input: INPUT = Path("-"),
     output: OUTPUT = None,
-    id: opt.ID = None,
-    keep: opt.KEEP = None,
     format: FORMAT = "csv",
     late: LATE = "error",
     duplicates: DUPLICATES = "error",
@@ -91,141 +79,73 @@ def switch(
     seen: SEEN = None,
     commit: COMMIT = 0.5,
     overwrite: opt.OVERWRITE = False,
-    ledger: opt.LEDGER = None,
-    no_ledger: opt.NO_LEDGER = False,
-    dataset: opt.DATASET = "",
-    sign: opt.SIGN = None,
-    seed: opt.SEED = None,
     delimiter: opt.DELIMITER = None,
     time_format: opt.TIME_FORMAT = None,
+) -> dict[str, Any]:
+    """The stream."""
+    return {
+        "checkpoint": checkpoint,
+        "output": output,
+        "format": format,
+        "late": late,
+        "duplicates": duplicates,
+        "keep_open": keep_open,
+        "after": after,
+        "seen": seen,
+        "commit": commit,
+        "overwrite": overwrite,
+        "delimiter": delimiter,
+        "time_format": time_format,
+    }
+
+
+@opt.grouped(columns=opt.columns, promise=opt.switching, stream=stream, charging=opt.charging)
+def switch(
+    input: INPUT = Path("-"),
+    columns: Any = None,
+    promise: Any = None,
+    mechanism: Annotated[str, typer.Option("--mechanism", help="mallows, ran or sta.")] = "mallows",
+    seed: opt.SEED = None,
+    stream: Any = None,
+    charging: Any = None,
 ) -> None:
     """Move the values of a stream in time, record by record: what is released waits for those that come after it."""
     from reticent.tables import following
 
-    job = _job(
-        (time, value, id, keep),
-        opt.charging(ledger, no_ledger, dataset, None, sign),
-        checkpoint=checkpoint,
-        output=output,
-        format=format,
-        late=late,
-        duplicates=duplicates,
-        keep_open=keep_open,
-        after=after,
-        seen=seen,
-        commit=commit,
-        overwrite=overwrite,
-        source=source(seed),
-        delimiter=delimiter,
-        time_format=time_format,
-    )
-    tell(
-        following.switch(
-            _open(input),
-            job,
-            window=window,
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            accept_statistical=accept_statistical,
-        ),
-        job,
-    )
+    job = _job(columns, charging, source=source(seed), **stream)
+    tell(following.switch(_open(input), job, mechanism=mechanism, **promise), job)
 
 
+@opt.grouped(columns=opt.columns, quantizer=opt.quantizer, stream=stream, charging=opt.charging)
 def quantize(
-    time: opt.TIME,
-    value: opt.VALUE,
-    checkpoint: CHECKPOINT,
-    low: Annotated[
-        list[str] | None, typer.Option("--low", help="Lower end of the public range; repeat for several columns.")
-    ] = None,
-    high: Annotated[
-        list[str] | None, typer.Option("--high", help="Upper end of the public range; repeat for several columns.")
-    ] = None,
-    bits: Annotated[str | None, typer.Option("--bits", help="Budget of a record, in bits.")] = None,
-    outputs: Annotated[
-        int | None, typer.Option("--outputs", help="Budget of a record, as a number of outputs.")
-    ] = None,
-    symbols: Annotated[str, typer.Option("--symbols", help="midpoint, interval or left.")] = "midpoint",
-    outside: Annotated[
-        str, typer.Option("--outside", help="Values outside the range: error, clip or missing.")
-    ] = "error",
-    missing: Annotated[
-        str, typer.Option("--missing", help="When a value is missing: public, or one more output.")
-    ] = "public",
     input: INPUT = Path("-"),
-    output: OUTPUT = None,
-    id: opt.ID = None,
-    keep: opt.KEEP = None,
-    format: FORMAT = "csv",
-    late: LATE = "error",
-    duplicates: DUPLICATES = "error",
-    keep_open: KEEP_OPEN = False,
-    after: AFTER = 0,
-    seen: SEEN = None,
-    commit: COMMIT = 0.5,
-    overwrite: opt.OVERWRITE = False,
-    ledger: opt.LEDGER = None,
-    no_ledger: opt.NO_LEDGER = False,
-    dataset: opt.DATASET = "",
-    sign: opt.SIGN = None,
-    delimiter: opt.DELIMITER = None,
+    columns: Any = None,
+    quantizer: Any = None,
     decimal: opt.DECIMAL = None,
-    time_format: opt.TIME_FORMAT = None,
     null: opt.NULL = None,
+    stream: Any = None,
+    charging: Any = None,
 ) -> None:
     """Coarsen the values of a stream, record by record."""
     from reticent.tables import following
 
-    job = _job(
-        (time, value, id, keep),
-        opt.charging(ledger, no_ledger, dataset, None, sign),
-        checkpoint=checkpoint,
-        output=output,
-        format=format,
-        late=late,
-        duplicates=duplicates,
-        keep_open=keep_open,
-        after=after,
-        seen=seen,
-        commit=commit,
-        overwrite=overwrite,
-        delimiter=delimiter,
-        time_format=time_format,
-    )
-    reading = opt.reading(delimiter, decimal, "utf-8", time_format, None, null, False)
+    job = _job(columns, charging, **stream)
+    reading = opt.reading(job.delimiter, decimal, "utf-8", job.time_format, None, null)
     tell(
-        following.quantize(
-            _open(input),
-            job,
-            low=low,
-            high=high,
-            bits=bits,
-            outputs=outputs,
-            symbols=symbols,
-            outside=opt.choice("outside", outside, ("error", "clip", "missing")),
-            missing=opt.choice("missing", missing, ("public", "output")),
-            nulls=reading.nulls,
-            decimal=reading.decimal or ".",
-        ),
+        following.quantize(_open(input), job, nulls=reading.nulls, decimal=reading.decimal or ".", **quantizer),
         job,
     )
 
 
-def _job(
-    named: tuple[str, list[str], list[str] | None, list[str] | None], charged: dict[str, Any], **options: Any
-) -> Following:
+def _job(columns: dict[str, Any], charging: dict[str, Any], **options: Any) -> Following:
     from reticent.accounting.ledger import Ledger
     from reticent.tables.following import Following
     from reticent.tables.reading import Columns
 
-    time, value, id, keep = named
-    warn_kept(keep)
-    where = charged["ledger"]
+    where = charging.pop("ledger")
     ledger = None if where is False else Ledger() if where is True else Ledger(where)
-    columns = Columns(time, tuple(value), tuple(id or ()), tuple(keep or ()))
-    return Following(columns, ledger=ledger, dataset=charged["dataset"], sign=charged["sign"], **options)
+    named = Columns(columns["time"], *(tuple(columns[name]) for name in ("value", "id", "keep")))
+    return Following(named, ledger=ledger, **charging, **options)
 
 
 def _open(input: Path) -> int:

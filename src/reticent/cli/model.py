@@ -12,18 +12,13 @@ from reticent.cli.release import show_plan, warn_quarantine
 from reticent.cli.terminal import say
 
 
-@opt.reads
+@opt.grouped(chain=opt.chain, reading=opt.reading)
 def fit(
     input: opt.INPUT,
     time: opt.TIME,
     value: opt.VALUE,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where the model file goes.")],
-    states: opt.STATES = None,
-    edges: opt.EDGES = None,
-    symbols: opt.EDGE_SYMBOLS = "interval",
-    smoothing: opt.SMOOTHING = None,
-    period: opt.PERIOD = 1,
-    every: opt.EVERY = None,
+    chain: Any,
     since: Annotated[str | None, typer.Option("--since", help="Only records from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--until", help="Only records before this time.")] = None,
     rhythm: Annotated[
@@ -41,7 +36,7 @@ def fit(
     from reticent.tables.fitting import fitted
     from reticent.tables.staging import write_whole
 
-    listed, reading = opt.states(states, reading)
+    chain["states"], reading = opt.states(chain["states"], reading)
     options: dict[str, Any] = {
         "since": since,
         "until": until,
@@ -52,17 +47,7 @@ def fit(
         "duplicates": duplicates,
         "reading": reading,
     }
-    model, plan = fitted(
-        input,
-        states=listed,
-        smoothing=smoothing,
-        period=period,
-        every=every,
-        edges=opt.edges(edges),
-        symbols=symbols,
-        dry_run=dry_run,
-        **options,
-    )
+    model, plan = fitted(input, dry_run=dry_run, **chain, **options)
     if model is not None:
         write_whole(output, model.to_json())
     if not quiet:
@@ -70,12 +55,12 @@ def fit(
     if model is None:
         typer.echo("DRY RUN: nothing was fitted or written.")
         return
-    chain = model.chain
-    instants = f", {chain.period} instants" if chain.period > 1 else ""
-    say(f"A chain over {chain.size} states{instants}, one step every {model.every}.")
-    if chain.period == 1 and chain.size <= 8:
-        for state, row in zip(chain.states, chain.transition, strict=True):
-            say(f"  from {state}: " + ", ".join(f"{to} {p:.4f}" for to, p in zip(chain.states, row, strict=True)))
+    law = model.chain
+    instants = f", {law.period} instants" if law.period > 1 else ""
+    say(f"A chain over {law.size} states{instants}, one step every {model.every}.")
+    if law.period == 1 and law.size <= 8:
+        for state, row in zip(law.states, law.transition, strict=True):
+            say(f"  from {state}: " + ", ".join(f"{to} {p:.4f}" for to, p in zip(law.states, row, strict=True)))
     diagnosis = tables.diagnose(input, model, rhythm=rhythm, **options)
     say(diagnosis.describe())
     say(f"model:       {output}")

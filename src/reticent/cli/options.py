@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
+from reticent.cli.terminal import say
 from reticent.errors import ArgumentError
 
 INPUT = Annotated[Path, typer.Argument(metavar="INPUT", help="A CSV, Parquet or Feather file (gzip, zstd).")]
@@ -123,6 +125,25 @@ COMPRESSION = Annotated[
 FORMULAS = Annotated[
     str, typer.Option("--formulas", help="Text that a spreadsheet would run: keep, or quote (an apostrophe before it).")
 ]
+WINDOW = Annotated[int, typer.Option("--window", help="Steps within which the order is protected.", show_default=False)]
+EPSILON = Annotated[float, typer.Option("--epsilon", help="Nats.", show_default=False)]
+DELTA = Annotated[
+    float | None, typer.Option("--delta", help="Largest δ allowed: 0 unless stated, or the release is refused.")
+]
+ACCEPT_STATISTICAL = Annotated[
+    bool, typer.Option("--accept-statistical", help="Take a δ that is a confidence bound, not an exact number.")
+]
+LOW = Annotated[
+    list[str] | None, typer.Option("--low", help="Lower end of the public range; repeat for several columns.")
+]
+HIGH = Annotated[
+    list[str] | None, typer.Option("--high", help="Upper end of the public range; repeat for several columns.")
+]
+BITS = Annotated[str | None, typer.Option("--bits", help="Budget of a record, in bits.")]
+OUTPUTS = Annotated[int | None, typer.Option("--outputs", help="Budget of a record, as a number of outputs.")]
+SYMBOLS = Annotated[str, typer.Option("--symbols", help="midpoint, interval or left.")]
+OUTSIDE = Annotated[str, typer.Option("--outside", help="Values outside the range: error, clip or missing.")]
+MISSING = Annotated[str, typer.Option("--missing", help="When a value is missing: public, or one more output.")]
 SIGN = Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Key to sign the certificate with.")]
 
 
@@ -143,7 +164,7 @@ def reading(
     quarantine: QUARANTINE = None,
     ambiguous: AMBIGUOUS = "second",
 ) -> Any:
-    """How a file is to be read, from the options."""
+    """How INPUT is read."""
     from reticent.tables.delimited import NULLS, Reading
 
     return Reading(
@@ -165,32 +186,137 @@ def reading(
     )
 
 
-def reads(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `reading`, in place of a parameter of that name."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    options = inspect.signature(reading, eval_str=True).parameters
+def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of some functions, each in place of a parameter: the command gets what it returns.
 
-    @wraps(command)
-    def reading_first(**given: Any) -> None:
-        how = reading(**{name: given.pop(name) for name in options})
-        command(**given, reading=how)
+    The first line of the function's docstring is the title of its options in the help.
+    """
 
-    kept = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own if each.name != "reading"]
-    added = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options.values()]
-    parameters = [*kept, *added]
-    reading_first.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    reading_first.__annotations__ = {each.name: each.annotation for each in parameters}
-    return reading_first
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += _options(groups[own.name]) if own.name in groups else [own]
+        names = {name: list(inspect.signature(group).parameters) for name, group in groups.items()}
+
+        @wraps(command)
+        def with_groups(**given: Any) -> None:
+            made = {
+                name: groups[name](**{each: given.pop(each) for each in options}) for name, options in names.items()
+            }
+            command(**given, **made)
+
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
+        return with_groups
+
+    return decorate
+
+
+def _options(group: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a group, under its title."""
+    title = (inspect.getdoc(group) or "").partition("\n")[0].rstrip(".")
+    options = []
+    for each in inspect.signature(group, eval_str=True).parameters.values():
+        kind, option = get_args(each.annotation)
+        titled = copy(option)
+        titled.rich_help_panel = title
+        options.append(each.replace(annotation=Annotated[kind, titled]))
+    return options
+
+
+def columns(time: TIME, value: VALUE, id: ID = None, keep: KEEP = None) -> dict[str, Any]:
+    """Columns of INPUT."""
+    if keep:
+        say(
+            f"warning: {', '.join(keep)} is carried along unchanged; if it depends on the values it gives them away",
+            err=True,
+        )
+    return {"time": time, "value": value, "id": id or (), "keep": keep or ()}
+
+
+def files(
+    output: OUTPUT,
+    partition_by: PARTITION_BY = None,
+    overwrite: OVERWRITE = False,
+    private_report: PRIVATE_REPORT = False,
+    compression: COMPRESSION = None,
+    formulas: FORMULAS = "keep",
+    memory: MEMORY = None,
+    duplicates: DUPLICATES = "error",
+    request: REQUEST = None,
+    dry_run: DRY_RUN = False,
+) -> dict[str, Any]:
+    """The release."""
+    return {
+        "output": output,
+        "partition_by": partition_by,
+        "overwrite": overwrite,
+        "private_report": private_report,
+        "compression": compression,
+        "formulas": formulas,
+        "memory": memory,
+        "duplicates": duplicates,
+        "request": request,
+        "dry_run": dry_run,
+    }
 
 
 def charging(
-    ledger: Path | None, no_ledger: bool, dataset: str, request: str | None, sign: Path | None
+    ledger: LEDGER = None, no_ledger: NO_LEDGER = False, dataset: DATASET = "", sign: SIGN = None
 ) -> dict[str, Any]:
-    """Where a release is charged, and who signs it."""
+    """Ledger and signature."""
     if no_ledger and ledger is not None:
         raise ArgumentError("no-ledger: leave --ledger out")
     where = not no_ledger if ledger is None else ledger
-    return {"ledger": where, "dataset": dataset, "request": request, "sign": sign}
+    return {"ledger": where, "dataset": dataset, "sign": sign}
+
+
+def switching(
+    window: WINDOW, epsilon: EPSILON, delta: DELTA = None, accept_statistical: ACCEPT_STATISTICAL = False
+) -> dict[str, Any]:
+    """The promise."""
+    return {"window": window, "epsilon": epsilon, "delta": delta, "accept_statistical": accept_statistical}
+
+
+def quantizer(
+    low: LOW = None,
+    high: HIGH = None,
+    bits: BITS = None,
+    outputs: OUTPUTS = None,
+    symbols: SYMBOLS = "midpoint",
+    outside: OUTSIDE = "error",
+    missing: MISSING = "public",
+) -> dict[str, Any]:
+    """Cells of the values."""
+    return {
+        "low": low,
+        "high": high,
+        "bits": bits,
+        "outputs": outputs,
+        "symbols": symbols,
+        "outside": choice("outside", outside, ("error", "clip", "missing")),
+        "missing": choice("missing", missing, ("public", "output")),
+    }
+
+
+def chain(
+    states: STATES = None,
+    edges: EDGES = None,
+    symbols: EDGE_SYMBOLS = "interval",
+    smoothing: SMOOTHING = None,
+    period: PERIOD = 1,
+    every: EVERY = None,
+) -> dict[str, Any]:
+    """The Markov chain."""
+    return {
+        "states": states,
+        "edges": listed_edges(edges),
+        "symbols": symbols,
+        "smoothing": smoothing,
+        "period": period,
+        "every": every,
+    }
 
 
 def states(text: str | None, reading: Any) -> tuple[list[Any] | None, Any]:
@@ -205,7 +331,7 @@ def states(text: str | None, reading: Any) -> tuple[list[Any] | None, Any]:
     return listed, replace(reading, states=mapping)
 
 
-def edges(text: str | None) -> list[str] | None:
+def listed_edges(text: str | None) -> list[str] | None:
     """Edges from ``0,1,2.5,10``, exactly as written."""
     return None if text is None else [word.strip() for word in text.split(",")]
 

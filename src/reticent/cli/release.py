@@ -113,15 +113,6 @@ def source(seed: int | None) -> Any:
     return secure_source() if seed is None else seeded_source(seed)
 
 
-def warn_kept(keep: list[str] | None) -> None:
-    """Columns that are kept can undo what is done to the values."""
-    if keep:
-        say(
-            f"warning: {', '.join(keep)} is carried along unchanged; if it depends on the values it gives them away",
-            err=True,
-        )
-
-
 def one(name: str, values: list[str] | None) -> str | None:
     """The only value of a repeatable option."""
     if values and len(values) > 1:
@@ -129,17 +120,12 @@ def one(name: str, values: list[str] | None) -> str | None:
     return values[0] if values else None
 
 
-@opt.reads
+@opt.grouped(columns=opt.columns, promise=opt.switching, files=opt.files, charging=opt.charging, reading=opt.reading)
 def switch(
     input: opt.INPUTS,
-    time: opt.TIME,
-    value: opt.VALUE,
-    output: opt.OUTPUT,
-    window: Annotated[int, typer.Option("--window", help="Steps within which the order is protected.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
-    delta: Annotated[
-        float | None, typer.Option("--delta", help="Largest δ allowed: 0 unless stated, or the release is refused.")
-    ] = None,
+    columns: Any,
+    promise: Any,
+    files: Any,
     mechanism: Annotated[
         str, typer.Option("--mechanism", help="auto (moves values least, δ = 0), footrule, mallows, ran or sta.")
     ] = "auto",
@@ -147,9 +133,6 @@ def switch(
         str | None,
         typer.Option("--cuts", help="Release each day, week, month, quarter or year on its own; weaker at the cuts."),
     ] = None,
-    accept_statistical: Annotated[
-        bool, typer.Option("--accept-statistical", help="Take a δ that is a confidence bound, not an exact number.")
-    ] = False,
     continue_from: Annotated[
         Path | None,
         typer.Option(
@@ -163,95 +146,40 @@ def switch(
         bool, typer.Option("--finish", help="With --continue: release all that is held back; the last file.")
     ] = False,
     states: opt.STATES = None,
-    id: opt.ID = None,
-    keep: opt.KEEP = None,
-    partition_by: opt.PARTITION_BY = None,
-    overwrite: opt.OVERWRITE = False,
-    private_report: opt.PRIVATE_REPORT = False,
-    ledger: opt.LEDGER = None,
-    no_ledger: opt.NO_LEDGER = False,
-    dataset: opt.DATASET = "",
-    request: opt.REQUEST = None,
-    sign: opt.SIGN = None,
-    compression: opt.COMPRESSION = None,
-    formulas: opt.FORMULAS = "keep",
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
-    memory: opt.MEMORY = None,
-    duplicates: opt.DUPLICATES = "error",
-    dry_run: opt.DRY_RUN = False,
     quiet: opt.QUIET = False,
+    charging: Any = None,
     reading: Any = None,
 ) -> None:
     """Move values in time: each series keeps its values, and hides when within the window each occurred."""
     from reticent import tables
 
-    warn_kept(keep)
     listed, reading = opt.states(states, reading)
     if listed is not None:
         raise ArgumentError("states: a switch takes a mapping alone, such as 'off=off|0|False, on=on|1|True'")
     with progress("switching") as bar:
         release = tables.switch(
             input,
-            window=window,
-            epsilon=epsilon,
-            delta=delta,
+            **columns,
+            **promise,
             mechanism=mechanism,
             cuts=cuts,
-            accept_statistical=accept_statistical,
             continue_from=continue_from,
             finish=finish,
-            time=time,
-            value=value,
-            id=id or (),
-            keep=keep or (),
-            output=output,
-            partition_by=partition_by,
-            overwrite=overwrite,
-            private_report=private_report,
             source=source(seed),
-            memory=memory,
-            duplicates=duplicates,
             reading=reading,
-            dry_run=dry_run,
             progress=bar,
-            compression=compression,
-            formulas=formulas,
-            **opt.charging(ledger, no_ledger, dataset, request, sign),
+            **files,
+            **charging,
         )
     tell(release, as_json, quiet)
-    warn_quarantine(reading, dry_run)
-    if continue_from is not None and not finish and not dry_run:
+    warn_quarantine(reading, files["dry_run"])
+    if continue_from is not None and not finish and not files["dry_run"]:
         say(f"PRIVATE: {continue_from} holds unreleased records and the key; it must not leave the house", err=True)
 
 
-@opt.reads
-def quantize(
-    input: opt.INPUTS,
-    time: opt.TIME,
-    value: opt.VALUE,
-    output: opt.OUTPUT,
-    low: Annotated[
-        list[str] | None, typer.Option("--low", help="Lower end of the public range; repeat for several columns.")
-    ] = None,
-    high: Annotated[
-        list[str] | None, typer.Option("--high", help="Upper end of the public range; repeat for several columns.")
-    ] = None,
-    bits: Annotated[str | None, typer.Option("--bits", help="Budget of a record, in bits.")] = None,
-    outputs: Annotated[
-        int | None, typer.Option("--outputs", help="Budget of a record, as a number of outputs.")
-    ] = None,
-    symbols: Annotated[str, typer.Option("--symbols", help="midpoint, interval or left.")] = "midpoint",
-    range_from_data: Annotated[
-        bool,
-        typer.Option("--range-from-data", help="Take the range that the values span: then there is NO guarantee."),
-    ] = False,
-    outside: Annotated[
-        str, typer.Option("--outside", help="Values outside the range: error, clip or missing.")
-    ] = "error",
-    missing: Annotated[
-        str, typer.Option("--missing", help="When a value is missing: public, or one more output.")
-    ] = "public",
+def aggregated(
     aggregate: Annotated[
         str | None,
         typer.Option("--aggregate", help="Publish the mean, sum, count, min or max of a group and not each value."),
@@ -285,97 +213,71 @@ def quantize(
         str | None, typer.Option("--resolution", help="Readings are multiples of it, such as 0.001.")
     ] = None,
     off_grid: Annotated[str, typer.Option("--off-grid", help="Readings that are none: error or round.")] = "error",
-    id: opt.ID = None,
-    keep: opt.KEEP = None,
-    partition_by: opt.PARTITION_BY = None,
-    overwrite: opt.OVERWRITE = False,
-    private_report: opt.PRIVATE_REPORT = False,
-    ledger: opt.LEDGER = None,
-    no_ledger: opt.NO_LEDGER = False,
-    dataset: opt.DATASET = "",
-    request: opt.REQUEST = None,
-    sign: opt.SIGN = None,
-    compression: opt.COMPRESSION = None,
-    formulas: opt.FORMULAS = "keep",
+) -> dict[str, Any]:
+    """Aggregates."""
+    if aggregate is None:
+        if over or per or rule or roster or participation or fill or at_least != 1:
+            raise ArgumentError("aggregate: say which (mean, sum, count, min or max) is to be published")
+        return {}
+    return {
+        "query": aggregate,
+        "over": over or (),
+        "per": per,
+        "every": every,
+        "since": since,
+        "until": until,
+        "at_least": at_least,
+        "rule": rule,
+        "roster": roster,
+        "participation": participation,
+        "fill": fill,
+        "resolution": resolution,
+        "off_grid": off_grid,
+    }
+
+
+@opt.grouped(
+    columns=opt.columns,
+    quantizer=opt.quantizer,
+    aggregates=aggregated,
+    files=opt.files,
+    charging=opt.charging,
+    reading=opt.reading,
+)
+def quantize(
+    input: opt.INPUTS,
+    columns: Any,
+    quantizer: Any,
+    files: Any,
+    range_from_data: Annotated[
+        bool,
+        typer.Option("--range-from-data", help="Take the range that the values span: then there is NO guarantee."),
+    ] = False,
     internal: opt.INTERNAL = False,
     as_json: opt.JSON = False,
-    memory: opt.MEMORY = None,
-    duplicates: opt.DUPLICATES = "error",
-    dry_run: opt.DRY_RUN = False,
     quiet: opt.QUIET = False,
+    aggregates: Any = None,
+    charging: Any = None,
     reading: Any = None,
 ) -> None:
     """Coarsen values: each becomes one of few symbols."""
     from reticent import tables
 
-    warn_kept(keep)
-    what: dict[str, Any] = {"bits": bits, "outputs": outputs, "symbols": symbols}
-    if aggregate is None:
-        verb: Callable[..., Release] = tables.quantize
-        what |= {
-            "low": low,
-            "high": high,
-            "range_from_data": range_from_data,
-            "outside": opt.choice("outside", outside, ("error", "clip", "missing")),
-            "missing": opt.choice("missing", missing, ("public", "output")),
-        }
-        if over or per or rule or roster or participation or fill or at_least != 1:
-            raise ArgumentError("aggregate: say which (mean, sum, count, min or max) is to be published")
-    else:
-        if range_from_data:
-            raise ArgumentError("range-from-data: an aggregate needs a stated range; give --low and --high")
+    verb: Callable[..., Release] = tables.quantize
+    what = {**quantizer, **aggregates, "range_from_data": range_from_data}
+    if aggregates:
         verb = tables.aggregate
-        what |= {
-            "query": aggregate,
-            "low": one("low", low),
-            "high": one("high", high),
-            "over": over or (),
-            "per": per,
-            "every": every,
-            "since": since,
-            "until": until,
-            "at_least": at_least,
-            "rule": rule,
-            "roster": roster,
-            "participation": participation,
-            "fill": fill,
-            "resolution": resolution,
-            "outside": outside,
-            "off_grid": off_grid,
-        }
+        if what.pop("range_from_data"):
+            raise ArgumentError("range-from-data: an aggregate needs a stated range; give --low and --high")
+        what |= {"low": one("low", what["low"]), "high": one("high", what["high"])}
+        what.pop("missing")  # an aggregate has --fill
     with progress("coarsening") as bar:
-        release = verb(
-            input,
-            **what,
-            time=time,
-            value=value,
-            id=id or (),
-            keep=keep or (),
-            output=output,
-            partition_by=partition_by,
-            overwrite=overwrite,
-            private_report=private_report,
-            memory=memory,
-            duplicates=duplicates,
-            reading=reading,
-            dry_run=dry_run,
-            progress=bar,
-            internal=internal,
-            compression=compression,
-            formulas=formulas,
-            **opt.charging(ledger, no_ledger, dataset, request, sign),
-        )
+        release = verb(input, **columns, **what, internal=internal, reading=reading, progress=bar, **files, **charging)
     tell(release, as_json, quiet)
-    warn_quarantine(reading, dry_run)
+    warn_quarantine(reading, files["dry_run"])
 
 
-@opt.reads
-def redact(
-    input: opt.INPUTS,
-    time: opt.TIME,
-    value: opt.VALUE,
-    output: opt.OUTPUT,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="Nats.")],
+def hidden(
     private: Annotated[
         list[str] | None, typer.Option("--private", help="Interval START/END to hide, both ends included; repeatable.")
     ] = None,
@@ -386,19 +288,28 @@ def redact(
     public: Annotated[
         list[str] | None, typer.Option("--public", help="Column that the predicate may read; repeatable.")
     ] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="Model file, from reticent fit.")] = None,
-    model_from: Annotated[
-        str | None, typer.Option("--model-from", help="released: fit on records released with certainty.")
-    ] = None,
-    margin: Annotated[
-        int | None, typer.Option("--margin", help="With --model-from released: steps around the secrets it leaves out.")
-    ] = None,
-    states: opt.STATES = None,
-    edges: opt.EDGES = None,
-    symbols: opt.EDGE_SYMBOLS = "interval",
-    smoothing: opt.SMOOTHING = None,
-    period: opt.PERIOD = 1,
-    every: opt.EVERY = None,
+) -> Any:
+    """Records to hide."""
+    from reticent.tables import Private
+
+    return Private(tuple(private or ()), private_where, private_column, tuple(public or ()))
+
+
+@opt.grouped(
+    columns=opt.columns,
+    private=hidden,
+    chain=opt.chain,
+    files=opt.files,
+    charging=opt.charging,
+    reading=opt.reading,
+)
+def redact(
+    input: opt.INPUTS,
+    columns: Any,
+    private: Any,
+    chain: Any,
+    files: Any,
+    epsilon: opt.EPSILON,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -407,28 +318,21 @@ def redact(
             "series); sequential by default, optimal with --no-ledger.",
         ),
     ] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="Model file, from reticent fit.")] = None,
+    model_from: Annotated[
+        str | None, typer.Option("--model-from", help="released: fit on records released with certainty.")
+    ] = None,
+    margin: Annotated[
+        int | None, typer.Option("--margin", help="With --model-from released: steps around the secrets it leaves out.")
+    ] = None,
     diagnosis: Annotated[
         bool, typer.Option("--diagnosis/--no-diagnosis", help="Test the model on INPUT and warn, privately.")
     ] = True,
-    id: opt.ID = None,
-    keep: opt.KEEP = None,
-    partition_by: opt.PARTITION_BY = None,
-    overwrite: opt.OVERWRITE = False,
-    private_report: opt.PRIVATE_REPORT = False,
-    ledger: opt.LEDGER = None,
-    no_ledger: opt.NO_LEDGER = False,
-    dataset: opt.DATASET = "",
-    request: opt.REQUEST = None,
-    sign: opt.SIGN = None,
-    compression: opt.COMPRESSION = None,
-    formulas: opt.FORMULAS = "keep",
     internal: opt.INTERNAL = False,
     seed: opt.SEED = None,
     as_json: opt.JSON = False,
-    memory: opt.MEMORY = None,
-    duplicates: opt.DUPLICATES = "error",
-    dry_run: opt.DRY_RUN = False,
     quiet: opt.QUIET = False,
+    charging: Any = None,
     reading: Any = None,
 ) -> None:
     """Withhold records: the private ones, and as many around them as their correlation asks for."""
@@ -438,55 +342,29 @@ def redact(
         raise ArgumentError("model: give a model file with --model, or --model-from released with --margin")
     if model_from not in (None, "released"):
         raise ArgumentError("model-from: must be 'released'; a model is never fitted on private records")
-    warn_kept(keep)
-    listed, reading = opt.states(states, reading)
-    hidden = tables.Private(tuple(private or ()), private_where, private_column, tuple(public or ()))
+    chain["states"], reading = opt.states(chain["states"], reading)
     with progress("redacting") as bar:
         release = tables.redact(
             input,
-            private=hidden,
+            **columns,
+            private=private,
             epsilon=epsilon,
             model="released" if model is None else model,
             margin=margin,
-            states=listed,
-            smoothing=smoothing,
-            period=period,
-            every=every,
             mechanism=mechanism,
-            edges=opt.edges(edges),
-            symbols=symbols,
-            time=time,
-            value=value,
-            id=id or (),
-            keep=keep or (),
-            output=output,
-            partition_by=partition_by,
-            overwrite=overwrite,
-            private_report=private_report,
             source=source(seed),
-            memory=memory,
-            duplicates=duplicates,
-            reading=reading,
-            dry_run=dry_run,
-            progress=bar,
             internal=internal,
-            compression=compression,
-            formulas=formulas,
-            **opt.charging(ledger, no_ledger, dataset, request, sign),
+            reading=reading,
+            progress=bar,
+            **chain,
+            **files,
+            **charging,
         )
     tell(release, as_json, quiet)
-    warn_quarantine(reading, dry_run)
-    if diagnosis and model is not None and not dry_run:
-        warn_model(
-            input,
-            model,
-            time=time,
-            value=value,
-            id=id or (),
-            memory=memory,
-            duplicates=duplicates,
-            reading=reading,
-        )
+    warn_quarantine(reading, files["dry_run"])
+    if diagnosis and model is not None and not files["dry_run"]:
+        read = {name: files[name] for name in ("memory", "duplicates")}
+        warn_model(input, model, **{name: columns[name] for name in ("time", "value", "id")}, **read, reading=reading)
 
 
 def warn_model(input: list[Path], model: Path, **options: Any) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import os
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reticent.errors import ArgumentError
-from reticent.randomness import Source, encode_id, secure_source, seeded_source
+from reticent.randomness import EncodedIds, Source, encode_id, secure_source, seeded_source
 
 
 def test_words_are_aes_ctr_of_the_tag() -> None:
@@ -84,6 +86,47 @@ def test_ids_encode_injectively() -> None:
     assert encode_id(np.int32(5)) == encode_id(5)
     with pytest.raises(ArgumentError, match="series id: object is not supported"):
         encode_id(object())
+
+
+@given(
+    st.one_of(
+        st.lists(
+            st.one_of(st.integers(), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 9, 10, -1, -10, 2**32]))
+        ),
+        st.lists(st.integers(-(2**63), 2**63 - 1)).map(np.array).filter(lambda each: each.dtype.kind == "i"),
+        st.lists(st.integers(-(2**15), 2**15 - 1)).map(lambda each: np.array(each, dtype=np.int16)),
+        st.lists(st.integers(0, 2**64 - 1)).map(lambda each: np.array(each, dtype=np.uint64)),
+        st.builds(range, st.integers(-(2**64), 2**64), st.integers(-200, 200), st.integers(1, 5)).filter(
+            lambda each: each.stop - each.start < 1000
+        ),
+        st.lists(st.text(max_size=20)),
+        st.lists(st.text(st.characters(max_codepoint=127), max_size=20)),
+        st.lists(st.one_of(st.booleans(), st.integers(0, 3), st.text(max_size=2))),
+    )
+)
+@example([2**63 - 1, -(2**63), 0])
+@example([2**63, 1])
+@example(range(2**63 - 2, 2**63 + 2))
+@example(["\ud800", "a"])
+@example(["", ""])
+@example([True, 1])
+def test_ids_are_encoded_at_once_as_one_by_one(ids: Any) -> None:
+    encoded = EncodedIds.of(ids)
+    found = [encoded.data[a:b].tobytes() for a, b in itertools.pairwise(encoded.offsets.tolist())]
+    assert found == [encode_id(each) for each in ids]
+
+
+def test_many_ids_have_the_tags_that_each_has_alone() -> None:
+    source, count = seeded_source(5), (1 << 14) + 3  # more than are taken at once
+    ids = [f"{'long ' * (i % 9)}{i}" for i in range(count)]
+    tags = source.tags(ids)
+    for i in [*range(0, count, 997), count - 4, count - 3, count - 2, count - 1]:
+        assert tags[i].tobytes() == source.tag(ids[i])
+    assert source.tags([]).shape == (0, 12)
+    empty = EncodedIds(np.frombuffer(b"ab", dtype=np.uint8), np.array([0, 0, 1, 1, 2]))
+    assert np.array_equal(
+        source.tags(empty), np.concatenate([source.tags(empty.take(np.array([i]))) for i in range(4)])
+    )
 
 
 def test_saved_state_goes_on_where_it_was() -> None:

@@ -28,6 +28,10 @@ Words = NDArray[np.uint64]
 _TAG_BYTES = 12
 _MAX_WORDS = 2**33  # 2^32 blocks of two words: the counter never runs into the tag
 _REFILL = 1024
+_IDS_AT_ONCE = 1 << 14  # what is made of them stays in the cache
+_BLOCK = np.dtype("V16")
+_SHOWN = np.where(np.arange(16) < np.arange(17)[:, None], np.uint8(255), np.uint8(0)).reshape(-1).view(_BLOCK)
+_TENS = 10 ** np.arange(1, 20, dtype=np.uint64)  # a number of n + 1 digits is at least the n-th
 
 _forks = 0
 
@@ -91,12 +95,44 @@ class EncodedIds:
 
     @classmethod
     def of(cls, identifiers: Iterable[Any]) -> EncodedIds:
-        """Those of plain values."""
+        """Those of plain values; whole numbers, and texts of one byte a letter, without a loop over them."""
+        whole = _whole_numbers(identifiers)
+        if whole is not None:
+            return cls._numerals(whole)
         identifiers = list(identifiers)
-        kinds = set(map(type, identifiers))
-        parts = [b"i%d" % each for each in identifiers] if kinds == {int} else [encode_id(each) for each in identifiers]
-        lengths = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
-        return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), np.concatenate([[0], np.cumsum(lengths)]))
+        if set(map(type, identifiers)) == {str} and (text := "s" + "s".join(identifiers)).isascii():
+            data, more, parts = text.encode(), 1, identifiers
+        else:
+            parts = [encode_id(each) for each in identifiers]
+            data, more = b"".join(parts), 0
+        lengths = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)) + more
+        return cls(np.frombuffer(data, dtype=np.uint8), np.concatenate([[0], np.cumsum(lengths)]))
+
+    @classmethod
+    def _numerals(cls, values: NDArray[np.int64]) -> EncodedIds:
+        """An i, a minus sign where there is one, then the decimal digits; all of one length at once."""
+        below = values < 0
+        size = values.astype(np.uint64)
+        size[below] = -size[below]  # modulo 2^64, so that -2^63 has its size too
+        lengths = 2 + below + np.searchsorted(_TENS, size, side="right")
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        data = np.empty(int(offsets[-1]), dtype=np.uint8)
+        for length in np.flatnonzero(np.bincount(lengths)).tolist():
+            which = np.flatnonzero(lengths == length)
+            rest = size[which] if length > 10 else size[which].astype(np.uint32)
+            ten = rest.dtype.type(10)
+            words = np.empty((which.size, length), dtype=np.uint8)
+            for place in range(length - 1, 0, -1):
+                tenth = rest // ten
+                words[:, place] = rest - ten * tenth
+                rest = tenth
+            words += ord("0")
+            words[:, 0] = ord("i")
+            words[below[which], 1] = ord("-")
+            word = np.dtype(f"V{length}")
+            from_each = np.ndarray((data.size - length + 1,), word, data.data, strides=(1,))
+            from_each[offsets[which]] = words.view(word)[:, 0]
+        return cls(data, offsets)
 
     def take(self, which: NDArray[np.int64]) -> EncodedIds:
         """Those of some of the series."""
@@ -124,28 +160,48 @@ def authenticated(cipher: Any, head: bytes, ids: EncodedIds) -> NDArray[np.uint8
     ids : EncodedIds
     """
     lengths = np.diff(ids.offsets)
-    state = np.empty((lengths.size + 1, 16), dtype=np.uint8)  # update_into asks for a block to spare
-    state[:-1, :_TAG_BYTES] = np.frombuffer(head, dtype=np.uint8)
-    state[:-1, _TAG_BYTES:] = lengths.astype(">u4").view(np.uint8).reshape(-1, 4)
+    most = int(lengths.max(initial=0))
+    first = np.empty((most + 1, 16), dtype=np.uint8)
+    first[:, :_TAG_BYTES] = np.frombuffer(head, dtype=np.uint8)
+    first[:, _TAG_BYTES:] = np.arange(most + 1, dtype=">u4").view(np.uint8).reshape(-1, 4)
+    begun = _encrypted(cipher, first.reshape(-1).view(_BLOCK))  # for each length once
     padded = np.concatenate([ids.data, np.zeros(16, dtype=np.uint8)])
-    place = np.arange(16)
-    _encrypt(cipher, state)
-    waiting = np.arange(lengths.size)
-    for begin in range(0, int(lengths.max(initial=0)), 16):
-        waiting = waiting[lengths[waiting] > begin]
-        block = padded[np.minimum(ids.offsets[waiting] + begin, ids.data.size)[:, None] + place]
-        block[place >= (lengths[waiting] - begin)[:, None]] = 0
-        some = np.empty((waiting.size + 1, 16), dtype=np.uint8)
-        np.bitwise_xor(state[waiting], block, out=some[:-1])
-        _encrypt(cipher, some)
-        state[waiting] = some[:-1]
-    return state[:-1]
+    from_each = np.ndarray((padded.size - 15,), _BLOCK, padded.data, strides=(1,))  # 16 bytes, wherever one begins
+    state = np.empty(lengths.size, dtype=_BLOCK)
+    for at in range(0, lengths.size, _IDS_AT_ONCE):
+        left, starts = lengths[at : at + _IDS_AT_ONCE].copy(), ids.offsets[at : at + _IDS_AT_ONCE]
+        some = begun[left]
+        for begin in range(0, int(left.max()), 16):
+            which: NDArray[np.intp] | slice = slice(None) if (left > 0).all() else np.flatnonzero(left > 0)
+            block = from_each[starts[: left.size][which] + begin].view(np.uint64)
+            block &= _SHOWN[np.minimum(left[which], 16)].view(np.uint64)
+            block ^= some[which].view(np.uint64)
+            some[which] = _encrypted(cipher, block.view(_BLOCK))
+            left -= 16
+        state[at : at + _IDS_AT_ONCE] = some
+    return state.view(np.uint8).reshape(-1, 16)
 
 
-def _encrypt(cipher: Any, blocks: NDArray[np.uint8]) -> None:
-    """All blocks but the last, in place."""
-    flat = blocks.reshape(-1)
-    cipher.encryptor().update_into(flat[:-16].tobytes(), flat.data)
+def _encrypted(cipher: Any, blocks: NDArray[np.void]) -> NDArray[np.void]:
+    """Each block by itself."""
+    out = np.empty(blocks.size + 1, dtype=_BLOCK)  # update_into asks for a block to spare
+    cipher.encryptor().update_into(blocks.view(np.uint8).data, out.view(np.uint8).data)
+    return out[:-1]
+
+
+def _whole_numbers(identifiers: Iterable[Any]) -> NDArray[np.int64] | None:
+    """Those that are all whole numbers of 64 bits, no truth values among them; else None."""
+    try:
+        if isinstance(identifiers, range) and identifiers:
+            np.int64(identifiers[-1])  # does not overflow
+            return np.int64(identifiers.start) + np.int64(identifiers.step) * np.arange(len(identifiers))
+        if isinstance(identifiers, list | tuple) and set(map(type, identifiers)) == {int}:
+            return np.array(identifiers, dtype=np.int64)
+    except OverflowError:
+        return None
+    if isinstance(identifiers, np.ndarray) and identifiers.ndim == 1 and identifiers.dtype.kind == "i":
+        return identifiers.astype(np.int64, copy=False)
+    return None
 
 
 class Source:

@@ -13,7 +13,7 @@ from switching_oracles import chi_square, exact_delta, exchanged, footrule_law, 
 from reticent.errors import ArgumentError
 from reticent.randomness import seeded_source
 from reticent.switching import FootruleSwitch, MallowsSwitch, auto_switch, switch_batch
-from reticent.switching.footrule import _FootruleSampler, best_alpha
+from reticent.switching.footrule import _FootruleSampler, _kernels, best_alpha
 from reticent.switching.footrule.tables import log_weight, stationary, tables
 from shared_data import shared_vectors
 
@@ -205,7 +205,9 @@ def test_larger_tables_are_joined_to_smaller_ones(window, epsilon, alpha):
     assert np.array_equal(
         large.ratios[last:, served], np.repeat(small.ratios[[last], served], large.ratios.shape[0] - last, 0)
     )
-    assert np.array_equal(large.marks[: small.inside + 1], small.marks)
+    near, fewer = small.marks.shape[0] - 1, slice(0, small.inside + 1)
+    assert np.array_equal(large.marks[:near, fewer], small.marks[:near])
+    assert (large.marks[near:, fewer] == small.marks[near]).all()
     theta, phi2 = switch._theta, switch._phi2
     for row in [*range(1, min(last, 200)), *range(last, large.ratios.shape[0] - 1)]:
         c = np.arange(min(large.inside, row) + 1)
@@ -303,3 +305,17 @@ def test_auto_takes_what_moves_least():
 def test_bad_parameters(arguments):
     with pytest.raises(ArgumentError):
         FootruleSwitch(**{"window": 4, "epsilon": 1.0, **arguments})
+
+
+@pytest.mark.parametrize(("window", "epsilon"), [(24, 2.0), (3, 30.0), (24, 30.0), (5, 0.02)])
+def test_cases_worked_out_beforehand_are_those_of_their_row(window, epsilon):
+    """Where few instants are left, a case has the marks that it would be given on the spot."""
+    switch = FootruleSwitch(window, epsilon)
+    known = switch._tables
+    near = known.marks.shape[0] - 1
+    weights, marks = np.empty(5), np.empty(5, dtype=np.uint64)
+    for place in range(near + 1):
+        row = known.ratios[place if place < near else -1]
+        for c in range(min(place + 1, known.inside) + 1 if place < near else known.inside + 1):
+            common = _kernels.weigh_cases(row[c], row[c + 1], c, known.theta, known.phi2, weights, marks)
+            assert (common, marks.tolist()) == (known.common[place, c], known.marks[place, c].tolist())

@@ -113,11 +113,14 @@ def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, 
 
 
 @nb.njit(cache=True, nogil=True)
-def mark_far(row: Floats, inside: int, theta: float, phi2: float, marks: Words, common: NDArray[np.bool_]) -> None:
-    """`weigh_cases` far from the end, for every number of chains that the table serves."""
+def mark_rows(ratios: Floats, inside: int, theta: float, phi2: float, marks: Words, common: NDArray[np.bool_]) -> None:
+    """`weigh_cases` near the end, for each number of chains that can still be closed, and last far from the end."""
     weights = np.empty(5)
-    for c in range(inside + 1):
-        common[c] = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks[c])
+    near = marks.shape[0] - 1
+    for r in range(near + 1):
+        row, top = (ratios[r], min(r + 1, inside)) if r < near else (ratios[-1], inside)
+        for c in range(top + 1):
+            common[r, c] = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks[r, c])
 
 
 @nb.njit(cache=True, nogil=True)
@@ -126,7 +129,7 @@ def _kept(low: np.uint64, count: np.uint64) -> bool:
     return bool(low >= count or low >= (_LOW + np.uint64(1)) % count)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, forceinline=True)
 def footrule_series(
     order: Indices,
     t: int,
@@ -140,10 +143,10 @@ def footrule_series(
     slots: Indices,
     weights: Floats,
     cases: Indices,
-    marks: Words,
+    own_marks: Words,
     ratios: Floats,
-    marks_far: Words,
-    common_far: NDArray[np.bool_],
+    marks: Words,
+    known: NDArray[np.bool_],
     inside: int,
     theta: float,
     phi2: float,
@@ -154,22 +157,23 @@ def footrule_series(
     where the number of chains leaves the table.
     """
     c = state[0]
-    last_row = ratios.shape[0] - 1
+    last_row, near = ratios.shape[0] - 1, marks.shape[0] - 1
     while t < stop:
         if c > inside:
             state[1] = 1
             break
         first = w
         remaining = end - t - 1
-        far = remaining >= last_row
-        if far and common_far[c]:
-            common = True
-            a_stay, a_join, a_up = marks_far[c, 0], marks_far[c, 1], marks_far[c, 2]
-            a_close, a_fixed = marks_far[c, 3], marks_far[c, 4]
+        place = min(remaining, near)
+        common = known[place, c] and (remaining < near or remaining >= last_row)
+        if common:
+            a_stay, a_join, a_up = marks[place, c, 0], marks[place, c, 1], marks[place, c, 2]
+            a_close, a_fixed = marks[place, c, 3], marks[place, c, 4]
         else:
             row = ratios[min(remaining, last_row)]
-            common = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks)
-            a_stay, a_join, a_up, a_close, a_fixed = marks[0], marks[1], marks[2], marks[3], marks[4]
+            common = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, own_marks)
+            a_stay, a_join, a_up = own_marks[0], own_marks[1], own_marks[2]
+            a_close, a_fixed = own_marks[3], own_marks[4]
         case = np.int64(_NEVER)
         if common:
             while w < w_end:
@@ -250,10 +254,10 @@ def footrule_batch(
     slots: Indices,
     weights: Floats,
     cases: Indices,
-    marks: Words,
+    own_marks: Words,
     ratios: Floats,
-    marks_far: Words,
-    common_far: NDArray[np.bool_],
+    marks: Words,
+    known: NDArray[np.bool_],
     inside: int,
     theta: float,
     phi2: float,
@@ -264,7 +268,7 @@ def footrule_batch(
         state[0] = 0
         t, _ = footrule_series(
             order, start, end, end, words, word_offsets[index], word_offsets[index + 1],
-            state, values, slots, weights, cases, marks, ratios, marks_far, common_far, inside, theta, phi2,
+            state, values, slots, weights, cases, own_marks, ratios, marks, known, inside, theta, phi2,
         )  # fmt: skip
         done[index] = t == end
         if t < end:

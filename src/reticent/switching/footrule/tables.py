@@ -90,9 +90,9 @@ class Tables:
     ----------
     ratios : float64, shape (rows, columns)
         h_R(c)/h_R(c-1); the last row serves every larger R.
-    marks : uint64, shape (inside + 1, 5)
-        For the last row: where each case ends among the words.
-    common : bool, shape (inside + 1,)
+    marks : uint64, shape (near + 1, inside + 1, 5)
+        For the first rows, and then for the last one: where each case ends among the words. Short series need no more.
+    common : bool, shape (near + 1, inside + 1)
         Whether one word resolves the cases.
     inside : int
         The largest number of chains that the table serves; beyond it a larger one is built.
@@ -107,6 +107,7 @@ class Tables:
 
 
 _BITS = 100
+_NEAR = 64  # instants to go, of which the cases are worked out beforehand
 
 
 @lru_cache(maxsize=3)
@@ -137,8 +138,9 @@ def tables(theta: float, phi2: float, bits: int = _BITS) -> Tables:
         own = base.ratios.shape[0] - 1
         ratios[:own, served] = base.ratios[:own, served]
         ratios[own:, served] = base.ratios[own, served]
-    marks, common = np.zeros((inside + 1, 5), dtype=np.uint64), np.zeros(inside + 1, dtype=np.bool_)
-    _kernels.mark_far(ratios[-1], inside, theta, phi2, marks, common)
+    places = min(_NEAR, last) + 1, inside + 1
+    marks, common = np.zeros((*places, 5), dtype=np.uint64), np.zeros(places, dtype=np.bool_)
+    _kernels.mark_rows(ratios, inside, theta, phi2, marks, common)
     return Tables(theta, phi2, ratios, marks, common, inside)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,14 +59,18 @@ def switch_batch(switch: Switch, offsets: ArrayLike, source: Source, ids: Sequen
         )
     waiting = np.flatnonzero((needed <= _WORDS_AT_ONCE) & (lengths > 0))
     while waiting.size:
-        again = []
-        share = np.cumsum(needed[waiting]) // _WORDS_AT_ONCE
-        for chosen in np.split(waiting, np.flatnonzero(np.diff(share)) + 1):
-            words, word_offsets = source.batch(tags[chosen], needed[chosen])
+        again, counts = [], needed[waiting]
+        reached = np.cumsum(counts)
+        cuts = np.searchsorted(reached, np.arange(_WORDS_AT_ONCE, reached[-1], _WORDS_AT_ONCE))
+        for a, b in itertools.pairwise([0, *cuts.tolist(), waiting.size]):
+            chosen = waiting[a:b]
+            words, word_offsets = source.batch(tags[chosen], counts[a:b])
             words.flags.writeable = False
             done = np.zeros(chosen.size, dtype=np.bool_)
             sampler.draw_many(order, bounds, chosen, words, word_offsets, done)
-            again.append(chosen[~done])
-        waiting = np.concatenate(again)
-        needed = 2 * needed + 16
+            if not done.all():
+                again.append(chosen[~done])
+        waiting = np.concatenate(again) if again else waiting[:0]
+        if waiting.size:
+            needed = 2 * needed + 16
     return order

@@ -19,7 +19,7 @@ def touched(mechanism: RedactionPolicy | SequentialRedaction) -> Bools:
         return mechanism.touched
     mask = np.ones(mechanism.n, dtype=np.bool_)
     for walk in mechanism.walks:
-        mask[walk.places[_surely_released_from(walk) - 1 :]] = False
+        walk.along(mask)[_surely_released_from(walk) - 1 :] = False
     mask[list(mechanism.missing)] = True
     return mask
 
@@ -45,8 +45,8 @@ def possible(mechanism: RedactionPolicy | SequentialRedaction, codes: Codes, wit
         return False
     outside = np.ones(mechanism.n, dtype=np.bool_)
     for walk in mechanism.walks:
-        outside[walk.places] = False
-        if not _walk_possible(walk, codes[walk.places], withheld[walk.places]):
+        walk.along(outside)[:] = False
+        if not _walk_possible(walk, walk.along(codes), walk.along(withheld)):
             return False
     return not shown[outside].any()
 

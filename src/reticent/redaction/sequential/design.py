@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -10,14 +11,57 @@ from numpy.typing import NDArray
 
 from reticent.markov import MarkovChain
 from reticent.redaction.leakage import Bools, Floats
-from reticent.redaction.sequential.walks import Walk, onward, setting
+from reticent.redaction.sequential.walks import Walk, onward, setting, stride
 
 THOROUGH, QUICK = 1500, 120  # records at which a linear programme may release first, at the end and while searching
+AT_FIRST = 1 << 12  # distances among which the end of a walk is looked for first; fewer are designed as a whole
+HOPELESS = 1 << 16  # records of which none can be released, so that none is looked for beyond
+
+
+def horizon(chain: MarkovChain, direction: int, present: Bools, epsilon: float) -> int:
+    """Distance up to which a walk is to be designed: beyond it no law has more than `NOTHING` left to release.
+
+    Parameters
+    ----------
+    chain, direction
+        As for `best_walk`.
+    present : bool, shape (count + 1,)
+        Which distances 0 … count can be released.
+
+    Notes
+    -----
+    Looked for with the greedy laws at ε and at 0, which also tells where a programme may release: among a few distances
+    first, then among more. Where of many records none can be released at all none is expected to be: to withhold what
+    lies beyond is always sound, since a walk is analysed as it is cut.
+    """
+    from reticent.redaction.sequential import kernels
+
+    count, near = present.size - 1, AT_FIRST
+    if count <= near:
+        return count
+    last = count - int(np.argmax(present[::-1])) if present.any() else 0
+    while near < last:
+        here = np.ascontiguousarray(present[: near + 1])
+        free = np.full((near + 1, chain.size, chain.size), np.inf)
+        found = [kernels.carry(*setting(chain, 0, direction), here, free, each) for each in (0.0, epsilon)]
+        walking = any(each[3] for each in found)
+        hopeless = np.count_nonzero(here) >= HOPELESS and not any(each[1].any() for each in found)
+        if not walking or hopeless:
+            return near
+        near *= 4
+    return last
 
 
 @lru_cache(maxsize=4096)
 def best_walk(
-    chain: MarkovChain, direction: int, pattern: bytes, joined: bool, epsilon: float, thorough: bool
+    chain: MarkovChain,
+    direction: int,
+    pattern: bytes,
+    more: int,
+    far: int,
+    joined: bool,
+    epsilon: float,
+    thorough: bool,
 ) -> tuple[float, Floats] | None:
     """The walk of the largest expected release within `epsilon` nats, or None where there is none.
 
@@ -27,7 +71,9 @@ def best_walk(
         Shifted so that record 0 is the walk's start.
     direction : {-1, 1}
     pattern : bytes
-        ``present``: which distances 0 … count can be released, one byte each.
+        ``present``: which distances 0 … h can be released first, one byte each.
+    more, far : int
+        How many records are there beyond these, and how many steps until the end of the walk.
     joined : bool
         Whether a record beyond the last may be seen though nothing was released before it.
     epsilon : float
@@ -36,7 +82,7 @@ def best_walk(
 
     Returns
     -------
-    (expected releases, release (h + 1, s, s)), or None
+    (expected releases, release (at most h + 1, s, s)), or None
 
     Notes
     -----
@@ -47,47 +93,89 @@ def best_walk(
     nothing at all" (with a probability η that does not depend on the secret), which leaves the ratios of B as they are
     and brings the last event within e^ε: all of the repair that the programme's tolerances ask for, and next to nothing
     where the walk is long.
+
+    *The cut at h is exact*: nothing is first released beyond it, so what lies there adds `more` to what follows a
+    release, and has two effects on the last event. If the series ends there, none: the rows of C·P^far have the sums
+    of C, as those of every P are one. If it is joined, C·P^far is what "nothing, and then v" has: `stride` gives P^far.
     """
-    present = np.frombuffer(pattern, dtype=np.bool_)
-    margin = 4 * _rounding(chain.size, present.size + 1)
+    ahead = Ahead(chain, direction, np.frombuffer(pattern, dtype=np.bool_), more, far, joined)
+    margin = 4 * _rounding(chain.size, ahead.count + 2)
     while True:
         inner = max(0.0, epsilon - margin)
-        found = _best(chain, direction, present, joined, inner, thorough)
+        found = _best(ahead, inner, thorough)
         if found is None or inner == 0:
             return found
-        excess = _leak(chain, direction, present, joined, found[1]) - epsilon
+        excess = _leak(ahead, found[1]) - epsilon
         if excess <= 0:
             return found
         margin = 4 * max(margin, excess)
 
 
-def _leak(chain: MarkovChain, direction: int, present: Bools, joined: bool, release: Floats) -> float:
-    walk = Walk(0, direction, present.size - 1, joined, release, present)
-    return float(walk.seen(chain, (0, 0)).max())
+@dataclass(frozen=True)
+class Ahead:
+    """What `best_walk` has before it."""
+
+    chain: MarkovChain
+    direction: int
+    present: Bools
+    more: int
+    far: int
+    joined: bool
+
+    @property
+    def near(self) -> int:
+        """The last distance at which something may be released first."""
+        return self.present.size - 1
+
+    @property
+    def count(self) -> int:
+        """Records of the whole walk."""
+        return self.near + self.far
+
+    @property
+    def place(self) -> tuple[Floats, int, int, int, Bools]:
+        """What every compiled walk asks for first."""
+        return setting(self.chain, 0, self.direction)
+
+    @property
+    def onward(self) -> Floats:
+        """Records from each distance outward that are released once one is, shape (h + 1,)."""
+        return onward(self.present, self.more)
+
+    def hops(self, places: NDArray[np.int64]) -> Floats:
+        """Laws from each of some distances to the next, the first from the secret, the last to beyond the walk."""
+        from reticent.redaction.sequential import kernels
+
+        hops = kernels.hops(*self.place[:4], places, self.near)
+        if self.joined and self.far:
+            hops[-1] = hops[-1] @ stride(self.chain, self.direction, self.direction * (self.near + 1), self.far)
+        return hops
 
 
-def _best(
-    chain: MarkovChain, direction: int, present: Bools, joined: bool, inner: float, thorough: bool
-) -> tuple[float, Floats] | None:
+def _leak(ahead: Ahead, release: Floats) -> float:
+    walk = Walk(0, ahead.direction, ahead.count, ahead.joined, release, ahead.present)
+    return float(walk.seen(ahead.chain, (0, 0)).max())
+
+
+def _best(ahead: Ahead, inner: float, thorough: bool) -> tuple[float, Floats] | None:
     """The best of the greedy law, the programme's, and releasing nothing at all; None where each shows too much."""
-    free = np.full((present.size, chain.size, chain.size), np.inf)
-    laws = [_mixed(chain, direction, present, joined, inner, targets) for targets in (free, np.zeros_like(free))]
-    if inner > 0 and present.any():
-        places = _places(chain, direction, present, THOROUGH if thorough else QUICK)
-        targets = programme(chain, direction, present, places, joined, inner)
+    free = np.full((ahead.near + 1, ahead.chain.size, ahead.chain.size), np.inf)
+    laws = [_mixed(ahead, inner, targets) for targets in (free, np.zeros_like(free))]
+    if inner > 0 and ahead.present.any():
+        targets = programme(ahead, _places(ahead, THOROUGH if thorough else QUICK), inner)
         if targets is not None:
-            laws.append(_mixed(chain, direction, present, joined, inner, targets))
+            laws.append(_mixed(ahead, inner, targets))
     return max((law for law in laws if law is not None), key=lambda law: law[0], default=None)
 
 
-def _places(chain: MarkovChain, direction: int, present: Bools, limit: int) -> NDArray[np.int64]:
+def _places(ahead: Ahead, limit: int) -> NDArray[np.int64]:
     """Distances at which a programme may release first: as far as perfect privacy would still withhold something."""
     from reticent.redaction.sequential import kernels
 
-    free = np.full((present.size, chain.size, chain.size), np.inf)
-    _, first, _ = kernels.carry(*setting(chain, 0, direction), present, free, 0.0)
+    free = np.full((ahead.near + 1, ahead.chain.size, ahead.chain.size), np.inf)
+    first = kernels.carry(*ahead.place, ahead.present, free, 0.0)[1]
     left = 1 - first.sum(axis=2).max(axis=1).cumsum()
-    places = np.flatnonzero(present & (np.concatenate([[1.0], left[:-1]]) > 1e-11))
+    places = np.flatnonzero(ahead.present & (np.concatenate([[1.0], left[:-1]]) > 1e-11))
     if places.size > limit:
         places = np.unique(places[np.linspace(0, places.size - 1, limit).astype(np.int64)])
     return places
@@ -99,46 +187,39 @@ def _rounding(size: int, distance: int) -> float:
     return kernels.rounding(size, distance)
 
 
-def _mixed(
-    chain: MarkovChain, direction: int, present: Bools, joined: bool, epsilon: float, targets: Floats
-) -> tuple[float, Floats] | None:
+def _mixed(ahead: Ahead, epsilon: float, targets: Floats) -> tuple[float, Floats] | None:
     """Carry the targets out, mixed with "nothing" as far as the last event asks; None where no mixture is enough."""
     from reticent.redaction.sequential import kernels
 
-    place = setting(chain, 0, direction)
-    release, first, rest = kernels.carry(*place, present, targets, epsilon)
-    eta = _needed(chain, direction, present.size - 1, joined, epsilon, rest)
+    release, first, rest, _ = kernels.carry(*ahead.place, ahead.present, targets, epsilon)
+    eta = _needed(ahead, epsilon, rest)
     if eta is None:
         return None
     if eta > 0:
         eta = min(1.0, eta * (1 + 1e-9) + 1e-15)
-        release, first, rest = kernels.carry(*place, present, (1 - eta) * first, epsilon)
+        release, first, rest, _ = kernels.carry(*ahead.place, ahead.present, (1 - eta) * first, epsilon)
     used = np.flatnonzero(release.any(axis=(1, 2)))
-    return _value(chain, first, present), release[: used[-1] + 1 if used.size else 1]
+    return _value(ahead, first), release[: used[-1] + 1 if used.size else 1]
 
 
-def _value(chain: MarkovChain, first: Floats, present: Bools) -> float:
-    return float(np.einsum("x,txv,t->", chain.law(0), first, onward(present)))
+def _value(ahead: Ahead, first: Floats) -> float:
+    return float(np.einsum("x,txv,t->", ahead.chain.law(0), first, ahead.onward))
 
 
-def _needed(chain: MarkovChain, direction: int, count: int, joined: bool, epsilon: float, rest: Floats) -> float | None:
+def _needed(ahead: Ahead, epsilon: float, rest: Floats) -> float | None:
     """Least probability η of releasing nothing that brings the last event within e^ε; None where none does.
 
     Of the last event, "nothing was released" (or also "and then v is seen"), let F(x) be the probability and Q(x) that
     of the same without any release (one, or that of v at this distance). The mixture (1-η)F + ηQ has to satisfy
     (1-η)F(x) + ηQ(x) ≤ e^ε ((1-η)F(x') + ηQ(x')).
     """
-    from reticent.redaction.sequential import kernels
-
-    live = chain.law(0) > 0
-    if joined:
-        hops = kernels.hops(
-            *setting(chain, 0, direction)[:4], np.array([count]) if count else np.empty(0, np.int64), count
-        )
+    live = ahead.chain.law(0) > 0
+    if ahead.joined:
+        hops = ahead.hops(np.array([ahead.near] if ahead.near else [], dtype=np.int64))
         last = rest @ hops[-1]
-        without = hops[0] @ hops[1] if count else hops[0]
+        without = hops[0] @ hops[1] if ahead.near else hops[0]
     else:
-        last, without = rest.sum(axis=1, keepdims=True), np.ones((chain.size, 1))
+        last, without = rest.sum(axis=1, keepdims=True), np.ones((ahead.chain.size, 1))
     last, without = last[live], without[live]
     factor = math.exp(epsilon)
     excess = last[:, None] - factor * last[None, :]
@@ -152,9 +233,7 @@ def _needed(chain: MarkovChain, direction: int, count: int, joined: bool, epsilo
     return most / (1 + most)
 
 
-def programme(
-    chain: MarkovChain, direction: int, present: Bools, places: NDArray[np.int64], joined: bool, epsilon: float
-) -> Floats | None:
+def programme(ahead: Ahead, places: NDArray[np.int64], epsilon: float) -> Floats | None:
     """The optimum law B of first releases at some distances, as a linear programme; None where the solver finds none.
 
     Variables are C_j(x, v) = Pr(nothing yet, value v | x) after each place j, so that B_j = C_{j-1} P_j - C_j. What is
@@ -163,11 +242,9 @@ def programme(
     from scipy import sparse
     from scipy.optimize import linprog
 
-    from reticent.redaction.sequential import kernels
-
-    live = np.flatnonzero(chain.law(0) > 0)
-    size, rows, m = chain.size, live.size, places.size
-    hops = kernels.hops(*setting(chain, 0, direction)[:4], places, present.size - 1)
+    live = np.flatnonzero(ahead.chain.law(0) > 0)
+    size, rows, m = ahead.chain.size, live.size, places.size
+    hops = ahead.hops(places)
     order = np.arange(m * rows * size).reshape(m, rows, size)
     into, out_of = order[1:, :, None, :], order[:-1, :, :, None]  # C_{j-1}(x, u) adds hop(u, v) to B_j(x, v)
     shape = (m - 1, rows, size, size)
@@ -183,7 +260,7 @@ def programme(
     ).tocsr()  # B = first @ C + constant
     constant = np.zeros(order.size)
     constant[: rows * size] = hops[0][live].ravel()
-    onto = hops[m] if joined else np.ones((size, 1))
+    onto = hops[m] if ahead.joined else np.ones((size, 1))
     last = sparse.kron(sparse.eye_array(rows), onto.T)  # of C at the last place: what is seen at the end
     last = sparse.hstack([sparse.csr_array((last.shape[0], order.size - rows * size)), last]).tocsr()
     ending = np.arange(last.shape[0]).reshape(rows, -1)
@@ -193,11 +270,11 @@ def programme(
     more, less = (np.concatenate([ending[pair[i]] for pair in pairs]) for i in (0, 1))
     bounds = sparse.vstack([-first, first[larger] - factor * first[smaller], last[more] - factor * last[less]])
     limits = [constant, factor * constant[smaller] - constant[larger], np.zeros(more.size)]
-    wait = -np.diff(np.append(onward(present)[places], 0.0))
-    cost = np.kron(wait, np.repeat(chain.law(0)[live], size))
+    wait = -np.diff(np.append(ahead.onward[places], 0.0))
+    cost = np.kron(wait, np.repeat(ahead.chain.law(0)[live], size))
     found = linprog(cost, A_ub=bounds.tocsr(), b_ub=np.concatenate(limits), bounds=(0, None), method="highs-ds")
     if not found.success:
         return None
-    law = np.zeros((present.size, size, size))
+    law = np.zeros((ahead.near + 1, size, size))
     law[np.ix_(places, live)] = np.maximum(0.0, first @ found.x + constant).reshape(m, rows, size)
     return law

@@ -22,7 +22,7 @@ NOTHING = 2.0**-50  # the walk ends where less than this has not yet released
 @numba.njit(cache=True)
 def carry(
     steps: Floats, origin: int, start: int, direction: int, live: Bools, present: Bools, targets: Floats, epsilon: float
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, bool]:
     """Walk outward from a secret, releasing as much as ε and the targets allow.
 
     Parameters
@@ -43,6 +43,8 @@ def carry(
         The law B of the first release.
     rest : (s, s)
         C at the end: nothing released, by the last value.
+    walking : bool
+        Whether more might be released beyond.
     """
     size = steps.shape[1]
     period = steps.shape[0]
@@ -78,10 +80,32 @@ def carry(
                     release[distance, x, v] = 0.0
                 first[distance, x, v] = rows[x, v] * release[distance, x, v]
                 rows[x, v] *= 1.0 - release[distance, x, v]
-        walking = False
-        for x in range(size):
-            walking = walking or row_sum(rows, x) >= NOTHING
-    return release, first, rows
+        walking = goes_on(rows, live, factor)
+    return release, first, rows, walking
+
+
+@numba.njit(cache=True)
+def goes_on(rows: Floats, live: Bools, factor: float) -> bool:
+    """Whether a walk may release more: enough is left, and not too little of it with one secret beside another.
+
+    With x' a value v is released with probability factor · C(x, v) / C(x', v) at most. The largest of these ratios over
+    v grows no more (for C·P they are mixtures of those for C): below `RAREST` nothing will be released any more.
+    """
+    size = rows.shape[0]
+    least, most = -1, -1
+    for x in range(size):
+        if live[x]:
+            total = row_sum(rows, x)
+            if least < 0 or total < row_sum(rows, least):
+                least = x
+            if most < 0 or total > row_sum(rows, most):
+                most = x
+    if row_sum(rows, most) < NOTHING:
+        return False
+    possible = False
+    for v in range(size):
+        possible = possible or (rows[least, v] > 0.0 and factor * rows[least, v] >= RAREST * rows[most, v])
+    return possible
 
 
 @numba.njit(cache=True)
@@ -179,6 +203,8 @@ def seen(
     live: Bools,
     release: Floats,
     joined: bool,
+    onto: Floats,
+    far: int,
     link: Floats,
     linked: Bools,
     lag: int,
@@ -190,7 +216,11 @@ def seen(
     release : (h + 1, s, s)
         The walk's law; nothing is released beyond distance h < count + 1 unless something was released before.
     joined : bool
-        The record at distance count + 1 exists, and may be seen; otherwise the series ends.
+        A record beyond may be seen; otherwise the series ends.
+    onto : (s, s)
+        Pr(value of that record | value at distance count + 1): the identity where it is the same.
+    far : int
+        Steps between these two.
     link : (s, s)
         Pr(value at the walk's start | value of the secret): the identity for the walk's own secret.
     linked : (s,) bool
@@ -210,7 +240,10 @@ def seen(
         advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
         rows, other = other, rows
         last = distance == count + 1
-        if not last and distance >= release.shape[0]:
+        if last:
+            advance(rows, onto, live, other)
+            rows, other = other, rows
+        elif distance >= release.shape[0]:
             continue
         for v in range(size):
             for x in range(size):
@@ -218,7 +251,7 @@ def seen(
             if not log_rows(link, event, logs):
                 give_up(best, linked)
                 return best
-            raise_to(best, logs, linked, rounding(size, distance + 1 + lag))
+            raise_to(best, logs, linked, rounding(size, distance + (far if last else 0) + 1 + lag))
             if not last:
                 for x in range(size):
                     rows[x, v] *= 1.0 - release[distance, x, v]

@@ -80,18 +80,21 @@ class SequentialRedaction:
     ) -> None:
         secrets = as_secrets(private, n)
         hidden = covered(secrets, n)
-        gaps = tuple(t for t in as_records(missing, n) if not hidden[t])
+        gaps = np.array(as_records(missing, n), dtype=np.int64)
+        gaps = gaps[~hidden[gaps]]
+        there = ~hidden
+        there[gaps] = False
         taken = hidden.copy()
         for walk in walks:
-            if walk.count and (walk.places.min() < 0 or walk.places.max() >= n or taken[walk.places].any()):
+            if walk.count and (walk.low < 0 or walk.low + walk.count > n or walk.along(taken).any()):
                 raise ArgumentError("walks: a walk leaves the series, enters a secret, or meets another walk")
-            taken[walk.places] = True
-            _check_law(walk, chain.size, gaps)
+            walk.along(taken)[:] = True
+            _check_law(walk, chain.size, walk.along(there))
         ordered = _in_order(walks)
         _check_clusters(ordered, secrets)
         for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", ordered)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "missing", gaps)
+        object.__setattr__(self, "missing", tuple(gaps.tolist()))
         object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
 
     @property
@@ -134,7 +137,7 @@ class SequentialRedaction:
         """Records that are withheld whatever the values, so that they may be missing: shape (n,)."""
         mask = np.ones(self.n, dtype=np.bool_)
         for walk in self.walks:
-            mask[walk.places[walk.silent :]] = False
+            walk.along(mask)[walk.silent :] = False
         mask[list(self.missing)] = True
         return mask
 
@@ -240,14 +243,14 @@ class SequentialRedaction:
         return hash((self.chain, self.n, self.private, self.missing, self.epsilon))
 
 
-def _check_law(walk: Walk, size: int, missing: Sequence[int]) -> None:
+def _check_law(walk: Walk, size: int, there: Bools) -> None:
     """Refuse a table that is no law of a first release, or not the one that is drawn (multiples of 2^-64)."""
     release, present = walk.release, walk.present
     if release.shape[1:] != (size, size) or not 1 <= len(release) <= walk.count + 1:
         raise ArgumentError("walks: a table's shape does not match the states and the length of its walk")
     if not ((release >= 0) & (release <= 1)).all() or (release * GRID != np.floor(release * GRID)).any():
         raise ArgumentError("walks: release probabilities must lie between 0 and 1, and be multiples of 2^-64")
-    if not np.array_equal(present[1:], ~np.isin(walk.places, missing)) or release[~present[: len(release)]].any():
+    if not np.array_equal(present[1:], there) or release[~present[: len(release)]].any():
         raise ArgumentError("walks: a record can be released if it is not missing, and only then")
 
 

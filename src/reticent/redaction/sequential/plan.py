@@ -26,7 +26,7 @@ from reticent.redaction.leakage import (
     as_secrets,
     covered,
 )
-from reticent.redaction.sequential.design import best_walk
+from reticent.redaction.sequential.design import best_walk, horizon
 from reticent.redaction.sequential.mechanism import SequentialRedaction
 from reticent.redaction.sequential.walks import LEFT, RIGHT, Walk
 
@@ -202,15 +202,17 @@ class Plan:
         start = self.secrets[cluster[0]][0] if direction == LEFT else self.secrets[cluster[1]][1]
         count = start - low if direction == LEFT else high - start
         joined = low > 0 if direction == LEFT else high < self.n - 1
-        places = start + direction * np.arange(1, count + 1)
-        return Side(start, count, joined, np.concatenate([[False], self.present[places]]))
+        stretch = self.present[low : start + 1][::-1] if direction == LEFT else self.present[start : high + 1]
+        return Side(start, count, joined, np.ascontiguousarray(stretch))  # the start itself is in a secret
 
     def _best(self, side: Side, direction: int, budget: float, thorough: bool) -> Any:
         if self.reversible:  # the same walk on both sides, to be designed once
             direction = RIGHT
-        near, joined = side.within(self.reach)
-        found = best_walk(self.chain.shifted(side.start), direction, near.tobytes(), joined, budget, thorough)
-        return None if found is None else (found[0] + int(side.present[near.size :].sum()), found[1])
+        chain, (within, joined) = self.chain.shifted(side.start), side.within(self.reach)
+        near = within[: horizon(chain, direction, within, budget) + 1]
+        more, far = int(np.count_nonzero(within[near.size :])), within.size - near.size
+        found = best_walk(chain, direction, near.tobytes(), more, far, joined, budget, thorough)
+        return None if found is None else (found[0] + int(np.count_nonzero(side.present[within.size :])), found[1])
 
     def _share(self, cluster: Cluster, low: int, high: int) -> tuple[float, float]:
         """(expected releases, best share of ε for the left walk) of a cluster in its stretch."""

@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import ArgumentError
 from reticent.markov import MarkovChain
-from reticent.redaction.leakage import Bools, Floats, Secret
+from reticent.redaction.leakage import Bools, Floats, Secret, frozen
 
 LEFT, RIGHT = -1, 1
+FAR = 1 << 16  # records beyond its table at which a joined walk is looked at first
+FEW = 1 << 6  # steps that are taken one by one
+SMALLEST = 1e-150  # as in `redaction.kernels`, which is not loaded before it is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +56,13 @@ class Walk:
         return np.array(((self.release > 0) & (self.release < 1)).any(axis=(1, 2)))
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """Records at distances 1 … count."""
-        return self.start + self.direction * np.arange(1, self.count + 1)
+    def low(self) -> int:
+        """The first record of those that the walk may release."""
+        return self.start - self.count if self.direction == LEFT else self.start + 1
+
+    def along(self, records: NDArray[Any]) -> NDArray[Any]:
+        """What an array over the series holds of the records at distances 1 … count: a view."""
+        return records[self.low : self.low + self.count][:: self.direction]
 
     @property
     def silent(self) -> int:
@@ -63,34 +71,48 @@ class Walk:
         return int(np.argmax(releasing)) - 1 if releasing.any() else self.count
 
     def seen(self, chain: MarkovChain, secret: Secret) -> Floats:
-        """Largest log-ratios between the values of this end of `secret`, which may be another of the cluster."""
+        """Largest log-ratios between the values of this end of `secret`, which may be another of the cluster.
+
+        Nothing is first released beyond the table. If the series ends there, the last event has the probability of
+        "nothing up to the table's end". If it is joined, "nothing, and then v is seen" is looked at twice: at the
+        record that may be seen, through the law of what lies between, and `FAR` records beyond the table, as if that
+        one were seen. The second is no smaller without rounding, since what lies farther is drawn given it alone and
+        mixtures of likelihoods have no larger ratios; but it is rounded up by less. Either bounds what is seen.
+        """
         from reticent.redaction.sequential import kernels
 
         end = secret[0] if self.direction == LEFT else secret[1]
-        link = np.eye(chain.size)
-        for t in range(end, self.start, self.direction):
-            link = link @ (chain.back(t - 1) if self.direction == LEFT else chain.step(t))
-        steps, origin, start, direction, live = setting(chain, self.start, self.direction)
-        return kernels.seen(
-            steps,
-            origin,
-            start,
-            direction,
-            self.count,
-            live,
-            self.release,
-            self.joined,
-            link,
-            chain.law(end) > 0,
-            abs(end - self.start),
-        )
+        lag = abs(end - self.start)
+        link = stride(chain, self.direction, end, lag)
+        near = min(self.count, len(self.release) - 1 + FAR)
+        far = self.count - near if self.joined else 0
+        ontos = [(np.eye(chain.size), 0)]
+        if far:
+            ontos.append((stride(chain, self.direction, self.start + self.direction * (near + 1), far), far))
+        bounds = [
+            kernels.seen(
+                *setting(chain, self.start, self.direction)[:4],
+                near,
+                chain.law(self.start) > 0,
+                self.release,
+                self.joined,
+                frozen(onto),
+                steps,
+                link,
+                chain.law(end) > 0,
+                lag,
+            )
+            for onto, steps in ontos
+        ]
+        return np.asarray(np.minimum.reduce(bounds))
 
     def expected(self, chain: MarkovChain) -> float:
         """Expected number of released records."""
         from reticent.redaction.sequential import kernels
 
         first = kernels.first_release(*setting(chain, self.start, self.direction), self.release)
-        return float(np.einsum("x,txv,t->", chain.law(self.start), first, onward(self.present)[: len(first)]))
+        near, more = self.present[: len(first)], int(np.count_nonzero(self.present[len(first) :]))
+        return float(np.einsum("x,txv,t->", chain.law(self.start), first, onward(near, more)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; equal neighbouring matrices are written once, zero ones not at all."""
@@ -117,7 +139,10 @@ class Walk:
         release = np.zeros((1 + max((last for _, last, _ in data["release"]), default=0), size, size))
         for first, last, matrix in data["release"]:
             release[first : last + 1] = matrix
-        present = np.concatenate([[False], ~missing[start + direction * np.arange(1, count + 1)]])
+        low = start - count if direction == LEFT else start + 1
+        if low < 0 or low + count > missing.size:
+            raise ArgumentError("walks: a walk leaves the series")
+        present = np.concatenate([[False], ~missing[low : low + count][::direction]])
         return cls(start, direction, count, bool(data["joined"]), release, present)
 
 
@@ -131,6 +156,52 @@ def setting(chain: MarkovChain, start: int, direction: int) -> tuple[Floats, int
     return steps_of(chain, direction), chain.phase, start, direction, chain.law(start) > 0
 
 
-def onward(present: Bools) -> Floats:
-    """Number of records from each distance outward that are released once one is: shape (m + 1,)."""
-    return np.cumsum(present[::-1])[::-1].astype(np.float64)
+def onward(present: Bools, more: int) -> Floats:
+    """Number of records from each distance outward that are released once one is: shape (m + 1,).
+
+    Parameters
+    ----------
+    present : (m + 1,) bool
+    more : int
+        Records beyond these.
+    """
+    return np.cumsum(present[::-1])[::-1].astype(np.float64) + more
+
+
+def stride(chain: MarkovChain, direction: int, start: int, count: int) -> Floats:
+    """Law of the record `count` steps away from record `start`, given the value of that: shape (s, s).
+
+    Many steps are taken by squaring whole periods. *Derived here*: all terms are positive, so a product of matrices
+    with relative errors of (j-1)·s and (k-1)·s units has one of (j+k-1)·s: no more than step by step. Few steps are
+    taken one by one, which is how the claims of earlier certificates were computed.
+
+    Raises
+    ------
+    ArgumentError
+        A probability too small to be told from zero.
+    """
+    if count <= FEW:
+        return _one_by_one(chain, direction, start, count)
+    periods, rest = divmod(count, chain.period)
+    cycle = _one_by_one(chain, direction, start, chain.period)
+    out = np.eye(chain.size)
+    while periods:
+        if periods % 2:
+            out = _times(out, cycle)
+        periods //= 2
+        cycle = _times(cycle, cycle) if periods else cycle
+    return _times(out, _one_by_one(chain, direction, start + direction * (count - rest), rest))
+
+
+def _one_by_one(chain: MarkovChain, direction: int, start: int, count: int) -> Floats:
+    out = np.eye(chain.size)
+    for t in range(start, start + direction * count, direction):
+        out = _times(out, chain.back(t - 1) if direction == LEFT else chain.step(t))
+    return out
+
+
+def _times(one: Floats, other: Floats) -> Floats:
+    product = one @ other
+    if ((product > 0) & (product < SMALLEST)).any():
+        raise ArgumentError("chain: a probability of several steps is too small to be told from zero; write zero")
+    return product

@@ -57,6 +57,10 @@ def panel(series: int, most: int, seed: int, ids: Any = str) -> pa.Table:
     return pa.table({"id": [ids(n) for n in names], "ts": stamps, **columns}).take(pa.array(order))
 
 
+def sorted_by_duckdb(records: Any, columns: Columns, rows: int) -> list[tuple[pa.Table, Any]]:
+    return [each[:2] for each in _sorted(records, columns.all, "error", rows)]
+
+
 def same(found: list[tuple[pa.Table, Any]], wanted: list[tuple[pa.Table, Any]]) -> None:
     one, two = (pa.concat_tables([table for table, _ in each]) for each in (found, wanted))
     assert one.schema == two.schema
@@ -85,7 +89,7 @@ def test_the_order_is_that_of_duckdb(tmp_path: Path, monkeypatch: Any, ids: Any,
         assert tables is not None
         found = list(tables)
         assert len(found) > 1 or len(found[0][1]) == 3
-        same(found, list(_sorted(records, columns.all, "error", 100)))
+        same(found, sorted_by_duckdb(records, columns, 100))
         for part, offsets in found:
             assert offsets[0] == 0
             assert offsets[-1] == part.num_rows
@@ -106,7 +110,7 @@ def test_numbers_that_lie_close_together(tmp_path: Path, kind: Any) -> None:
         assert arranging._close_together(records, records.types) is not None
         tables = arranging.arranged(records, columns.all, 50)
         assert tables is not None
-        same(list(tables), list(_sorted(records, columns.all, "error", 50)))
+        same(list(tables), sorted_by_duckdb(records, columns, 50))
 
 
 def test_memory_changes_no_table(tmp_path: Path, monkeypatch: Any) -> None:
@@ -131,7 +135,7 @@ def test_several_identifiers_none_and_one(tmp_path: Path) -> None:
         with opened(given, columns, tmp_path) as records:
             tables = arranging.arranged(records, columns.all, 50)
             assert tables is not None
-            same(list(tables), list(_sorted(records, columns.all, "error", 50)))
+            same(list(tables), sorted_by_duckdb(records, columns, 50))
 
 
 def test_what_cannot_be_laid_out_is_left_to_duckdb(tmp_path: Path, monkeypatch: Any) -> None:

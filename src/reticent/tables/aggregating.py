@@ -55,6 +55,7 @@ class AggregateVerb:
     duplicates: str = "error"
     action = "quantize"
     extra = (MEMBERS,)
+    look_ahead = None
     _groups: list[tuple[Any, Roster]] = field(default_factory=list)
 
     def warm_up(self) -> None:

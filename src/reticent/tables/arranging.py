@@ -33,6 +33,7 @@ _NUMBER, _COUNT = "reticent series", "reticent rows"
 _BATCH = 1 << 17
 _FEW_WORDS = 1 << 16  # texts in a column, at most, that are carried along as numbers
 _MOST_PARTS = 200  # files that are open at once
+_MOST_ROWS = 2**31 - 1  # of a series: they are counted in 32 bits
 _SERIES_BYTES = 64
 _WHOLE = frozenset(["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"])
 _STAMPS = frozenset({"DATE", *(f"TIMESTAMP{kind}" for kind in ("", "_S", "_MS", "_NS", " WITH TIME ZONE"))})
@@ -90,18 +91,20 @@ def limit_memory(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"SET memory_limit = '{min(int(_memory(con) / 0.8 / 4), MOST_MEMORY)}B'")
 
 
-def arranged(records: Records, names: Iterable[str], rows: int) -> Iterator[tuple[pa.Table, Ints]] | None:
+def arranged(
+    records: Records, names: Iterable[str], rows: int, longest: int = _MOST_ROWS
+) -> Iterator[tuple[pa.Table, Ints]] | None:
     """Tables of whole series with their offsets, about `rows` rows each, in order of (id, time).
 
-    None where the columns are not of kinds that can be laid out like this: then DuckDB sorts them. Rows of one series
-    and time come in any order.
+    None where the columns are not of kinds that can be laid out like this, or a series has more than `longest` rows:
+    then DuckDB sorts them. Rows of one series and time come in any order.
     """
     plan = _plan(records, [name for name in names if name not in records.columns.id])
     if plan is None:
         return None
     memory, series = _memory(records.con), plan.starts.size - 1
     room = memory // plan.row_bytes
-    if series * _SERIES_BYTES > memory or np.diff(plan.starts).max() >= 2**31:
+    if series * _SERIES_BYTES > memory or np.diff(plan.starts).max() > min(longest, _MOST_ROWS):
         return None
     if plan.starts[-1] <= room:
         return _in_memory(plan, rows)

@@ -1,9 +1,10 @@
-"""From a view to whole series in canonical order, a bounded number of rows at a time."""
+"""From a view to series in canonical order, whole unless parts of a long one will do, so many rows at a time."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +25,22 @@ if TYPE_CHECKING:
 
 DUPLICATES = ("error", "min", "max", "mean", "keep")
 CHUNK_ROWS = 1 << 18
+PART_ROWS = 1 << 20  # of a series that may come in parts; whatever the memory, which must show nowhere
 HELD = "reticent held"  # of a row that an earlier run of a stream did not release yet: its place among those
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole series, sorted by (id, time): series i is ``table[offsets[i]:offsets[i + 1]]``."""
+    """Whole series, sorted by (id, time): series i is ``table[offsets[i]:offsets[i + 1]]``.
+
+    Or a part of a single one, which does not begin or does not end here; no time is in two parts.
+    """
 
     table: pa.Table
     offsets: NDArray[np.int64]
     columns: Columns
+    begins: bool = True
+    ends: bool = True
 
     @cached_property
     def ids(self) -> list[Any]:
@@ -65,10 +72,11 @@ def chunks(
     extra: tuple[str, ...] = (),
     kept: tuple[str, ...] = (),
     rows: int = CHUNK_ROWS,
+    look_ahead: int | None = None,
 ) -> Iterator[Chunk]:
     """The series of `records` in order of (id, time), whole, about `rows` rows at a time.
 
-    A series longer than `rows` comes in one chunk. The order of the input's rows has no influence.
+    A longer series comes in one chunk, unless parts will do. The order of the input's rows has no influence.
 
     Parameters
     ----------
@@ -79,6 +87,10 @@ def chunks(
         Columns that are read beside those of the release.
     kept : tuple of str
         Columns that are released as they are: which record is taken, or comes first, must not show in them.
+    look_ahead : int, optional
+        A long series may come in parts, so that it is never held whole: the first with `PART_ROWS` rows and those
+        needed before these are released, the others with `PART_ROWS`, less what would tear a time apart. Where all
+        records of one time are kept it comes whole all the same.
 
     Raises
     ------
@@ -89,17 +101,26 @@ def chunks(
         raise ArgumentError(f"duplicates: must be one of {', '.join(DUPLICATES)}")
     columns = records.columns
     names = (*columns.all, *(name for name in extra if name not in columns.all))
-    tables = arranged(records, names, rows) if duplicates == "error" and not records.anonymous else None
-    if tables is None:
-        tables = _sorted(records, names, duplicates, rows)
-    for table, offsets in tables:
-        yield _chunk(restored(table, records.schema), offsets, columns, duplicates, kept)
+    parts = (sys.maxsize, 0) if look_ahead is None or duplicates == "keep" else (PART_ROWS, look_ahead - 1)
+    tables = arranged(records, names, rows, sum(parts)) if duplicates == "error" and not records.anonymous else None
+    if tables is not None:
+        for table, offsets in tables:
+            yield _chunk(restored(table, records.schema), offsets, columns, duplicates, kept)
+        return
+    begins = True
+    for table, offsets, ends in _sorted(records, names, duplicates, rows, *parts):
+        chunk = _chunk(restored(table, records.schema), offsets, columns, duplicates, kept)
+        yield replace(chunk, begins=begins, ends=ends)
+        begins = ends
 
 
 def _sorted(
-    records: Records, names: tuple[str, ...], duplicates: str, rows: int
-) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
-    """Whole series as DuckDB sorts them, records of one time by their values too if they are to be told apart."""
+    records: Records, names: tuple[str, ...], duplicates: str, rows: int, longest: int = sys.maxsize, before: int = 0
+) -> Iterator[tuple[pa.Table, NDArray[np.int64], bool]]:
+    """Series as DuckDB sorts them, records of one time by their values too if they are to be told apart.
+
+    Whole ones, or up to `longest` rows of one that has more (`before` more of them first); and whether they end.
+    """
     import pyarrow as pa
 
     columns = records.columns
@@ -108,7 +129,7 @@ def _sorted(
         order += "".join(_by_value(records, name, duplicates) for name in (*columns.value, *columns.keep))
     relation = records.con.sql(f"SELECT {quoted_list(names)} FROM {records.view} ORDER BY {order}")
     waiting: list[pa.RecordBatch] = []
-    count, enough = 0, rows
+    count, enough, begun = 0, rows, False  # whether what waits goes on with a series of which parts were given
     for batch in relation.to_arrow_reader(min(rows, 1 << 17)):
         waiting.append(batch)
         count += batch.num_rows
@@ -118,12 +139,29 @@ def _sorted(
         offsets = series_offsets(table, columns.id)
         cut = int(offsets[-2])
         if cut:
-            yield table.slice(0, cut), offsets[:-1]
+            yield from _ended(table, offsets[:-1], begun)
+            begun = False
         rest = table.slice(cut)
+        most = longest if begun else longest + before
+        if rest.num_rows > most and (changes := np.flatnonzero(_changes(rest.slice(0, most + 1), columns.time))).size:
+            cut = int(changes[-1]) + 1
+            yield rest.slice(0, cut), np.array([0, cut]), False
+            rest, begun = rest.slice(cut), True
         waiting, count = rest.to_batches(), rest.num_rows
-        enough = max(rows, 2 * count)  # a long series is looked at again only when it has doubled
+        enough = max(rows, min(2 * count, most + rows))  # a long series is looked at again only when it has doubled
     table = pa.Table.from_batches(waiting).combine_chunks()
-    yield table, series_offsets(table, columns.id)
+    yield from _ended(table, series_offsets(table, columns.id), begun)
+
+
+def _ended(
+    table: pa.Table, offsets: NDArray[np.int64], begun: bool
+) -> Iterator[tuple[pa.Table, NDArray[np.int64], bool]]:
+    """Series that end, the last part of one that has begun by itself."""
+    first = int(offsets[1]) if begun else 0
+    if first:
+        yield table.slice(0, first), offsets[:2], True
+    if first < offsets[-1]:
+        yield table.slice(first, int(offsets[-1]) - first), offsets[int(begun) :] - first, True
 
 
 def arrived(chunk: Chunk) -> Chunk:

@@ -312,6 +312,7 @@ class ContinuedVerb:
     stage: _Stage
     action = "switch"
     extra: tuple[str, ...] = (HELD, ORIGIN, WORDS)
+    look_ahead = None
 
     @property
     def released(self) -> Columns:

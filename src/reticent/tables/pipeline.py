@@ -65,11 +65,15 @@ class Verb(Protocol):
     def extra(self) -> tuple[str, ...]:
         """Columns that are read beside those of the release."""
 
+    @property
+    def look_ahead(self) -> int | None:
+        """Records needed before one can be released, so that a long series may come in parts; None for all of them."""
+
     def warm_up(self) -> None:
         """Load what `apply` needs, while the data are being sorted."""
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
-        """The release of whole series."""
+        """The release of whole series, or what can be released of one after its next part."""
 
     def examine(self, chunk: Chunk) -> pa.Table:
         """What `apply` would return, as far as that can be said without a draw: the same rows and columns."""
@@ -385,7 +389,10 @@ def _pass(
     extent, seen = Extent(), 0
     pending: Future[None] | None = None
     names: list[str] = []
-    stream = chunks(verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep)
+    look_ahead = None if job.output is None else verb.look_ahead  # what is returned as a frame is held in any case
+    stream = chunks(
+        verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep, look_ahead=look_ahead
+    )
     with ThreadPoolExecutor(max_workers=1) as reading, ThreadPoolExecutor(max_workers=1) as writing:
         ahead = reading.submit(next, stream, None)
         verb.warm_up()
@@ -400,7 +407,8 @@ def _pass(
             extent.add(table, verb.released.id)
             seen += chunk.table.num_rows
             names = table.column_names
-            if job.private_report and len(pairs) < SAMPLE_SERIES and table.num_rows == chunk.table.num_rows:
+            enough = table.num_rows >= (chunk.table.num_rows if chunk.ends else SAMPLE_ROWS)
+            if job.private_report and len(pairs) < SAMPLE_SERIES and chunk.begins and enough:
                 pairs += _samples(chunk, table, SAMPLE_SERIES - len(pairs))
             if job.progress:
                 job.progress(seen, verb.records.rows)

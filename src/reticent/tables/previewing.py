@@ -32,7 +32,10 @@ def preview(job: Job, make_verb: Callable[[Records], Verb], extra: tuple[str, ..
         gathering = Gathering(verb) if job.account.ledger is not None else None
         extent = Extent()
         names: list[str] = []
-        for chunk in chunks(verb.records, duplicates=job.duplicates, extra=verb.extra, kept=verb.released.keep):
+        kept, look_ahead = verb.released.keep, verb.look_ahead
+        for chunk in chunks(
+            verb.records, duplicates=job.duplicates, extra=verb.extra, kept=kept, look_ahead=look_ahead
+        ):
             table = verb.examine(chunk)
             if gathering is not None:
                 gathering.add(chunk)

@@ -26,6 +26,7 @@ class QuantizeVerb:
     asked: dict[str, Any]
     action = "quantize"
     extra: tuple[str, ...] = ()
+    look_ahead = 1
 
     @property
     def released(self) -> Columns:
@@ -38,7 +39,7 @@ class QuantizeVerb:
             part.quantizer.encode(np.array([np.nan]))
 
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
-        """The release of whole series."""
+        """The release of whole series, or of a part of one: each record by itself."""
         return self._coarsened(chunk)
 
     def _coarsened(self, chunk: Chunk) -> pa.Table:

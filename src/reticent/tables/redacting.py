@@ -96,6 +96,7 @@ class RedactVerb:
     smoothing: float | None = None
     duplicates: str = "error"
     action = "redact"
+    look_ahead = None
     _designs: dict[Geometry, int] = field(default_factory=dict)
     _mechanisms: list[Mechanism] = field(default_factory=list)
     _touched: list[list[tuple[int, int]]] = field(default_factory=list)

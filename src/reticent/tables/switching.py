@@ -1,8 +1,9 @@
-"""Switch whole series of a table: indices are drawn, then the value columns are taken by them."""
+"""Switch the series of a table: indices are drawn, then the value columns are taken by them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from reticent.randomness import Source, seeded_source
 from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, StaSwitch, Switch, auto_switch, switch_batch
 from reticent.switching.mechanism import check_number
 from reticent.tables.chunks import Chunk
+from reticent.tables.long_series import PartSwitch
 from reticent.tables.reading import Columns, Records
 from reticent.tables.sql import quoted, text
 
@@ -46,10 +48,21 @@ class SwitchVerb:
         """Load the kernels and compile them if need be, with a series that is thrown away."""
         switch_batch(self.switch, np.array([0, 2]), seeded_source(0), ["warm-up"])
 
+    @property
+    def look_ahead(self) -> int | None:
+        """Records needed before an instant can be released; None for the whole series."""
+        return self.switch.look_ahead
+
+    @cached_property
+    def _parts(self) -> PartSwitch:
+        return PartSwitch(self.switch, self.columns.value)
+
     def apply(self, chunk: Chunk, source: Source) -> pa.Table:
-        """The release of whole series."""
+        """The release of whole series, or of what is determined of one that comes in parts."""
         import pyarrow as pa
 
+        if not (chunk.begins and chunk.ends):
+            return self._parts.release(chunk, source).select(self.columns.all)
         chunk = shuffled(chunk, source)
         order = pa.array(switch_batch(self.switch, chunk.offsets, source, chunk.encoded_ids))
         table = chunk.table.select(self.columns.all)

@@ -98,7 +98,7 @@ class EncodedIds:
         """Those of plain values; whole numbers, and texts of one byte a letter, without a loop over them."""
         whole = _whole_numbers(identifiers)
         if whole is not None:
-            return cls._numerals(whole)
+            return cls.numerals(whole)
         identifiers = list(identifiers)
         if set(map(type, identifiers)) == {str} and (text := "s" + "s".join(identifiers)).isascii():
             data, more, parts = text.encode(), 1, identifiers
@@ -109,8 +109,8 @@ class EncodedIds:
         return cls(np.frombuffer(data, dtype=np.uint8), np.concatenate([[0], np.cumsum(lengths)]))
 
     @classmethod
-    def _numerals(cls, values: NDArray[np.int64]) -> EncodedIds:
-        """An i, a minus sign where there is one, then the decimal digits; all of one length at once."""
+    def numerals(cls, values: NDArray[np.int64], mark: str = "i") -> EncodedIds:
+        """A mark, a minus sign where there is one, then the decimal digits; all of one length at once."""
         below = values < 0
         size = values.astype(np.uint64)
         size[below] = -size[below]  # modulo 2^64, so that -2^63 has its size too
@@ -127,7 +127,7 @@ class EncodedIds:
                 words[:, place] = rest - ten * tenth
                 rest = tenth
             words += ord("0")
-            words[:, 0] = ord("i")
+            words[:, 0] = ord(mark)
             words[below[which], 1] = ord("-")
             word = np.dtype(f"V{length}")
             from_each = np.ndarray((data.size - length + 1,), word, data.data, strides=(1,))

@@ -89,10 +89,10 @@ class Coverage:
     def _arranged(
         cls, codes: NDArray[np.uint64], which: NDArray[np.uint32], geometries: tuple[Geometry, ...]
     ) -> Coverage:
-        order = np.argsort(codes, kind="stable")
+        order = np.argsort(codes)
         codes, which = codes[order], which[order]
         if (codes[1:] == codes[:-1]).any():
-            raise InputError("id: two series have identifiers that the ledger cannot tell apart; rename one of them")
+            raise InputError(_ALIKE)
         return cls(codes, which, geometries)
 
     @property
@@ -130,16 +130,20 @@ class Coverage:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the bytes, in hexadecimal."""
-        return hashlib.sha256(self._raw()).hexdigest()
+        return hashlib.sha256(b"".join(self._raw())).hexdigest()
 
-    def _raw(self) -> bytes:
-        table = np.array(self.geometries, dtype="<i8").tobytes()
+    def _raw(self) -> tuple[bytes, bytes]:
+        """Codes, in which there is no pattern, and all else."""
         head = _HEADER.pack(_MAGIC, self.series.size, len(self.geometries))
-        return head + self.series.astype("<u8").tobytes() + self.which.astype("<u4").tobytes() + table
+        table = np.array(self.geometries, dtype="<i8").tobytes()
+        return head + self.series.astype("<u8").tobytes(), self.which.astype("<u4").tobytes() + table
 
     def to_bytes(self) -> bytes:
-        """Compact and compressed."""
-        return zlib.compress(self._raw(), 1)
+        """Compact: one zlib stream, of which only what has patterns is compressed."""
+        stored, packed = (zlib.compressobj(level, wbits=-15) for level in (0, 1))
+        codes, rest = self._raw()
+        blocks = stored.compress(codes), stored.flush(zlib.Z_FULL_FLUSH), packed.compress(rest), packed.flush()
+        return b"".join([b"\x78\x01", *blocks, zlib.adler32(rest, zlib.adler32(codes)).to_bytes(4, "big")])
 
     @classmethod
     def from_bytes(cls, data: bytes, digest: str) -> Coverage:
@@ -180,7 +184,7 @@ class CoverageBuilder:
         """Whole series: i has the times ``ticks[offsets[i]:offsets[i + 1]]``, sorted."""
         self._codes.append(series_codes(self._key, series_ids))
         ends = ticks[offsets[:-1]], ticks[offsets[1:] - 1]
-        self._rows.append(np.stack([*ends, np.diff(offsets), time_codes(self._key, ticks, offsets)], axis=1))
+        self._rows.append(np.stack([*ends, np.diff(offsets), time_codes(self._key, ticks, offsets)]).T)
 
     def parts(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """What was gathered so far, shapes (m,) and (m, 4), for `join` elsewhere."""
@@ -206,27 +210,36 @@ class CoverageBuilder:
         InputError
             Two series that the ledger cannot tell apart.
         """
-        codes, rows = np.concatenate(self._codes), np.concatenate(self._rows)
-        if joined:
-            codes, rows = _joined(codes, rows)
-        column = np.zeros(codes.size, dtype=np.int64) if designs is None else designs
-        table = np.column_stack([rows, column])
-        order = np.lexsort(table.T[::-1])
-        new = np.concatenate([[True], (table[order[1:]] != table[order[:-1]]).any(axis=1)])
-        which = np.empty(codes.size, dtype=np.uint32)
+        rows = np.concatenate(self._rows)
+        columns = [*rows.T, np.zeros(len(rows), dtype=np.int64) if designs is None else designs]
+        codes = np.concatenate(self._codes)
+        order = np.argsort(codes)
+        codes = codes[order]
+        starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+        if starts.size == codes.size:
+            which, geometries = _grouped(columns)
+            return Coverage(codes, which[order], geometries)
+        if not joined:
+            raise InputError(_ALIKE)
+        how = (np.minimum, np.maximum, np.add, np.add, np.maximum)  # codes of times are sums over records: they add up
+        columns = [each.reduceat(column[order], starts) for each, column in zip(how, columns, strict=True)]
+        return Coverage(codes[starts], *_grouped(columns))
+
+
+_ALIKE = "id: two series have identifiers that the ledger cannot tell apart; rename one of them"
+
+
+def _grouped(columns: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.uint32], tuple[Geometry, ...]]:
+    """The geometry of each series among the distinct ones, which come sorted."""
+    which = np.zeros(columns[0].size, dtype=np.uint32)
+    firsts = np.zeros(1, dtype=np.intp)
+    varying = [each for each in columns if (each != each[0]).any()]
+    if varying:
+        order = np.lexsort(varying[::-1])
+        new = np.concatenate([[True], np.any([np.diff(each[order]) != 0 for each in varying], axis=0)])
         which[order] = np.cumsum(new) - 1
-        return Coverage._arranged(codes, which, tuple(Geometry(*row) for row in table[order[new]].tolist()))
-
-
-def _joined(codes: NDArray[np.uint64], rows: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """One row a series; the codes of times are sums over records, so they add up."""
-    order = np.argsort(codes, kind="stable")
-    codes, rows = codes[order], rows[order]
-    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    if starts.size == codes.size:
-        return codes, rows
-    columns = (np.minimum, np.maximum, np.add, np.add)
-    return codes[starts], np.stack([f.reduceat(rows[:, i], starts) for i, f in enumerate(columns)], axis=1)
+        firsts = order[new]
+    return which, tuple(map(Geometry, *(each[firsts].tolist() for each in columns)))
 
 
 def _key() -> bytes:

@@ -204,9 +204,8 @@ def _joined(records: Records, state: State, held: pa.Table | None) -> Records:
     con.execute(
         f"CREATE VIEW continued AS FROM arriving UNION ALL SELECT {own}, {quoted_list((HELD, ORIGIN, WORDS))} FROM held"
     )
-    whole_seconds = records.whole_seconds and state.whole_seconds
-    rows = records.rows + held.num_rows
-    return replace(records, view="continued", types=state.types, rows=rows, whole_seconds=whole_seconds)
+    rows, fractions = records.rows + held.num_rows, not state.whole_seconds
+    return replace(records, view="continued", types=state.types, rows=rows, fractions=fractions)
 
 
 def _fitted(records: Records, state: State, name: str) -> str:

@@ -332,6 +332,7 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     path = folder / outputs.released.name
     format = format_of_name(outputs.released, records.format, job.compression)
     check_partition(job.partition_by, verb.released, records.types, format)
+    whole_seconds = format.kind == "csv" and verb.records.whole_seconds
     writer: Writer | PartitionedWriter | None = None
     pairs: list[Pair] = []
     formulas = 0
@@ -339,7 +340,7 @@ def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: 
     def write(table: pa.Table) -> None:
         nonlocal writer, formulas
         if format.kind == "csv":
-            if verb.records.whole_seconds:
+            if whole_seconds:
                 table = with_whole_seconds(table, verb.released.time)
             table, found = guarded(table, job.formulas)
             formulas += found + (len(formula_names(table.column_names)) if writer is None else 0)

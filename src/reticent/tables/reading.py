@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,8 @@ class Records:
         Whether some rows have no identifier, and are a series of their own.
     part : bool
         Whether others hold the rest of the data, in a worker: then what all must show is checked elsewhere.
+    fractions : bool
+        Whether some time before, in an earlier file of the stream, has a fraction of a second.
     plan : tuple of (str, str)
         How the input was understood: counts, formats and declared things only.
     """
@@ -86,7 +89,6 @@ class Records:
     format: Format
     types: dict[str, str]
     rows: int
-    whole_seconds: bool = False
     schema: pa.Schema | None = None
     plan: tuple[tuple[str, str], ...] = field(default=())
     read: int = 0
@@ -95,6 +97,12 @@ class Records:
     zone: str | None = None
     anonymous: bool = False
     part: bool = False
+    fractions: bool = False
+
+    @cached_property
+    def whole_seconds(self) -> bool:
+        """Whether no time has a fraction of a second, so that text need not show one: a pass over the times."""
+        return not self.fractions and _whole_seconds(self.con, self.columns.time)
 
     @property
     def time_is_whole(self) -> bool:
@@ -302,7 +310,6 @@ def _typed(
     if reading.states and schema is not None:
         at = schema.get_field_index(columns.value[0])
         schema = schema.remove(at)  # the states have a type of their own
-    whole_seconds = _whole_seconds(con, columns, types)
     zone = zone_of(columns.time, types[columns.time], reading, schema)
     return Records(
         con,
@@ -311,7 +318,6 @@ def _typed(
         format,
         types,
         rows,
-        whole_seconds,
         schema,
         tuple(plan),
         read,
@@ -356,9 +362,9 @@ def _part(name: str, columns: Columns) -> str:
     return next((part for part, names in parts.items() if name in names), "public")
 
 
-def _whole_seconds(con: duckdb.DuckDBPyConnection, columns: Columns, types: dict[str, str]) -> bool:
-    """Whether no time has a fraction of a second, so that text need not show one."""
-    kind, time = types[columns.time], quoted(columns.time)
+def _whole_seconds(con: duckdb.DuckDBPyConnection, column: str) -> bool:
+    time = quoted(column)
+    kind = con.sql(f"SELECT typeof({time}) FROM records LIMIT 1").fetchall()[0][0]
     if not kind.startswith("TIMESTAMP"):
         return False
     fraction = f"epoch_ns({time}) % 1000000000" if "NS" in kind else f"epoch_us({time}) % 1000000"

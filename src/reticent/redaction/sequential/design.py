@@ -18,35 +18,34 @@ AT_FIRST = 1 << 12  # distances among which the end of a walk is looked for firs
 HOPELESS = 1 << 16  # records of which none can be released, so that none is looked for beyond
 
 
-def horizon(chain: MarkovChain, direction: int, present: Bools, epsilon: float) -> int:
-    """Distance up to which a walk is to be designed: beyond it no law has more than `NOTHING` left to release.
+def horizon(chain: MarkovChain, direction: int, present: Bools, epsilon: float, near: int) -> int:
+    """Distance up to which a walk is to be designed: beyond it the greedy law has next to nothing left to release.
 
     Parameters
     ----------
-    chain, direction
+    chain, direction, epsilon
         As for `best_walk`.
     present : bool, shape (count + 1,)
         Which distances 0 … count can be released.
+    near : int
+        The least distance that will do.
 
     Notes
     -----
-    Looked for with the greedy laws at ε and at 0, which also tells where a programme may release: among a few distances
-    first, then among more. Where of many records none can be released at all none is expected to be: to withhold what
-    lies beyond is always sound, since a walk is analysed as it is cut.
+    Where of many records none can be released at all none is expected to be. To withhold what lies beyond is sound
+    anyway, since a walk is analysed as it is cut.
     """
     from reticent.redaction.sequential import kernels
 
-    count, near = present.size - 1, AT_FIRST
+    count = present.size - 1
     if count <= near:
         return count
     last = count - int(np.argmax(present[::-1])) if present.any() else 0
     while near < last:
         here = np.ascontiguousarray(present[: near + 1])
         free = np.full((near + 1, chain.size, chain.size), np.inf)
-        found = [kernels.carry(*setting(chain, 0, direction), here, free, each) for each in (0.0, epsilon)]
-        walking = any(each[3] for each in found)
-        hopeless = np.count_nonzero(here) >= HOPELESS and not any(each[1].any() for each in found)
-        if not walking or hopeless:
+        _, first, _, walking = kernels.carry(*setting(chain, 0, direction), here, free, epsilon)
+        if not walking or (np.count_nonzero(here) >= HOPELESS and not first.any()):
             return near
         near *= 4
     return last

@@ -26,7 +26,7 @@ from reticent.redaction.leakage import (
     as_secrets,
     covered,
 )
-from reticent.redaction.sequential.design import best_walk, horizon
+from reticent.redaction.sequential.design import AT_FIRST, best_walk, horizon
 from reticent.redaction.sequential.mechanism import SequentialRedaction
 from reticent.redaction.sequential.walks import LEFT, RIGHT, Walk
 
@@ -150,6 +150,7 @@ class Plan:
         self.present = ~covered(secrets, n)
         self.present[list(missing)] = False
         self.found: dict[tuple[Cluster, int, int], tuple[float, float]] = {}
+        self.horizons: dict[tuple[int, int, int], int] = {}
 
     def walks(self) -> list[Walk]:
         """Two walks for each cluster."""
@@ -209,7 +210,10 @@ class Plan:
         if self.reversible:  # the same walk on both sides, to be designed once
             direction = RIGHT
         chain, (within, joined) = self.chain.shifted(side.start), side.within(self.reach)
-        near = within[: horizon(chain, direction, within, budget) + 1]
+        key = (side.start, direction, within.size)
+        if key not in self.horizons:  # a programme may release first as far as the greedy law at ε = 0 does
+            self.horizons[key] = horizon(chain, direction, within, 0.0, AT_FIRST)
+        near = within[: horizon(chain, direction, within, budget, self.horizons[key]) + 1]
         more, far = int(np.count_nonzero(within[near.size :])), within.size - near.size
         found = best_walk(chain, direction, near.tobytes(), more, far, joined, budget, thorough)
         return None if found is None else (found[0] + int(np.count_nonzero(side.present[within.size :])), found[1])

@@ -19,14 +19,19 @@ def encode_guess(
     Bucket ``int((x - low) * scale)`` begins about in cell ``start[bucket]``; `thresholds` has all levels + 1 entries.
     Returns how many values lie outside the range.
     """
-    top = thresholds.size - 1
-    first, last = thresholds[0], thresholds[top]
+    first = thresholds[0]
+    last = thresholds[thresholds.size - 1]
     final = start.size - 1
     outside = 0
     for i in range(x.size):
         value = x[i]
         if value >= first and value < last:
-            cell = start[min(max(int((np.float64(value) - low) * scale), 0), final)]
+            bucket = int((np.float64(value) - low) * scale)
+            if bucket < 0:
+                bucket = 0
+            elif bucket > final:
+                bucket = final
+            cell = start[bucket]
             while value < thresholds[cell]:
                 cell -= 1
             while value >= thresholds[cell + 1]:
@@ -53,7 +58,8 @@ def encode_search(x: Any, thresholds: Any, levels: int, below: int, above: int, 
         if value != value:
             codes[i] = MISSING
             continue
-        start, rest = 0, size
+        start = 0
+        rest = size
         while rest > 0:
             half = rest >> 1
             right = value >= thresholds[start + half]
@@ -70,18 +76,22 @@ def encode_search(x: Any, thresholds: Any, levels: int, below: int, above: int, 
     return outside
 
 
-@numba.njit(cache=True, nogil=True)
 def largest_sums(contributions: Any, offsets: Any, largest: int) -> Any:
     """Per group, the sum of its `largest` largest contributions (0: of all of them), exact in int64."""
-    groups = offsets.size - 1
-    out = np.zeros(groups, dtype=np.int64)
-    top = np.zeros(max(largest, 1), dtype=np.int64)
-    for g in range(groups):
+    out = np.zeros(offsets.size - 1, dtype=np.int64)
+    _largest_sums(contributions, offsets, largest, np.zeros(largest, dtype=np.int64), out)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest_sums(contributions: Any, offsets: Any, largest: int, top: Any, out: Any) -> None:
+    for g in range(out.size):
         if largest == 0:
             for i in range(offsets[g], offsets[g + 1]):
                 out[g] += contributions[i]
             continue
-        top[:] = 0
+        for k in range(largest):
+            top[k] = 0
         for i in range(offsets[g], offsets[g + 1]):
             value = contributions[i]
             k = largest - 1
@@ -91,8 +101,8 @@ def largest_sums(contributions: Any, offsets: Any, largest: int) -> Any:
                 top[k] = top[k - 1]
                 k -= 1
             top[k] = value
-        out[g] = top.sum()
-    return out
+        for k in range(largest):
+            out[g] += top[k]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -233,7 +233,8 @@ class Quantizer:
         from reticent.quantization import _kernels
 
         table = self.thresholds(flat.dtype)
-        values = flat.astype(np.float32) if flat.dtype == np.float16 else flat
+        values = (flat.astype(np.float32) if flat.dtype == np.float16 else flat).view()
+        values.flags.writeable = False  # whose it is: for each of both kinds the loop would be compiled
         if self._guess is not None and table.size == self.levels + 1:
             return int(_kernels.encode_guess(values, table, *self._guess, below, above, codes))
         return int(_kernels.encode_search(values, table, self.levels, below, above, codes))

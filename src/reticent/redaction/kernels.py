@@ -1,7 +1,8 @@
 """Compiled loops: the walk away from a secret, and the draw of a release.
 
-To compile takes most of the first release. So laws (`steps`) and probabilities (`r`) are always given read-only (each
-other kind of array would be compiled once more), and what is as fast in NumPy is not here.
+To compile takes most of the first release. So arrays are made in Python, next to the loop that fills them; laws
+(`steps`) and probabilities (`r`) are always given read-only (each other kind of array would be compiled once more); and
+what is as fast in NumPy is not here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ Bools = NDArray[np.bool_]
 
 LN2 = math.log(2.0)
 UNIT = 2.0**-53
+AT_FIRST = 64  # distances of which the influence is found together; then ever more
 SMALLEST = 1e-150  # below it an entry is no longer told from zero, and the walk answers "infinite"
 
 
@@ -60,21 +62,6 @@ def row_sum(rows: Floats, x: int) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def same_rows(rows: Floats, live: Bools) -> bool:
-    """Whether all live rows are equal, bit by bit."""
-    first = -1
-    for x in range(rows.shape[0]):
-        if live[x]:
-            if first < 0:
-                first = x
-            else:
-                for v in range(rows.shape[1]):
-                    if rows[x, v] != rows[first, v]:
-                        return False
-    return True
-
-
-@numba.njit(cache=True, nogil=True)
 def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
     """Raise ``best[x, x']`` to ``logs[x] - logs[x'] + slack``; 0/0 is skipped, something/0 is infinite."""
     size = best.shape[0]
@@ -82,7 +69,9 @@ def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
         if live[x] and logs[x] > -np.inf:
             for y in range(size):
                 if live[y] and y != x:
-                    best[x, y] = max(best[x, y], logs[x] - logs[y] + slack)
+                    ratio = logs[x] - logs[y] + slack
+                    if ratio > best[x, y]:
+                        best[x, y] = ratio
 
 
 @numba.njit(cache=True, nogil=True)
@@ -95,6 +84,17 @@ def give_up(best: Floats, live: Bools) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
+def raise_column(
+    best: Floats, rows: Floats, v: int, exponents: Floats, logs: Floats, live: Bools, distance: int
+) -> None:
+    """`raise_to` by the logarithms of one column of ``rows[x] * 2**exponents[x]``; `logs` is scratch space."""
+    for x in range(live.size):
+        logs[x] = -np.inf
+        if rows[x, v] > 0.0:
+            logs[x] = math.log(rows[x, v]) + exponents[x] * LN2
+    raise_to(best, logs, live, rounding(live.size, distance))
+
+
 def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, count: int, live: Bools) -> Floats:
     """Largest log-likelihood ratio of what is seen on one side of a secret.
 
@@ -115,64 +115,70 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
     (s, s)
         ``[x, x']``: the largest log Pr(seen | x) / Pr(seen | x'), rounded up; 0 on the diagonal.
     """
-    size = steps.shape[1]
-    period = steps.shape[0]
-    best = np.zeros((size, size))
-    rows, other = identity(live), np.zeros((size, size))
-    exponents = np.zeros(size)
-    logs = np.zeros(size)
-    informative = False
-    t = start
-    instant = (origin + min(t, t + direction)) % period  # of the next step
-    for distance in range(1, count + 1):
-        advance(rows, steps[instant], live, other)
-        t += direction
-        instant += direction
-        if instant == period:
-            instant = 0
-        elif instant < 0:
-            instant = period - 1
-        rows, other = other, rows
-        if distance == 1 and same_rows(rows, live):
-            return best
-        slack = rounding(size, distance)
-        highest = 0.0
-        for v in range(size):
-            highest = max(highest, r[t, v])
-            if r[t, v] != r[t, 0]:
-                informative = True
-            if r[t, v] < 1.0:
-                for x in range(size):
-                    logs[x] = math.log(rows[x, v]) + exponents[x] * LN2 if rows[x, v] > 0.0 else -np.inf
-                raise_to(best, logs, live, slack)
-        if highest == 0.0:
-            return best
-        possible = False
-        for x in range(size):
-            top = 0.0
-            for v in range(size):
-                rows[x, v] *= r[t, v]
-                top = max(top, rows[x, v])
-                if 0.0 < rows[x, v] < SMALLEST:
-                    give_up(best, live)
-                    return best
-            if 0.0 < top < 1e-18:
-                _, exponent = math.frexp(top)
-                for v in range(size):
-                    rows[x, v] = math.ldexp(rows[x, v], -exponent)
-                exponents[x] += exponent
-            possible = possible or top > 0.0
-        if not possible:
-            return best
-    if informative:
-        for x in range(size):
-            total = row_sum(rows, x)
-            logs[x] = math.log(total) + exponents[x] * LN2 if total > 0.0 else -np.inf
-        raise_to(best, logs, live, rounding(size, count + 1))
+    best = np.zeros(steps.shape[1:])
+    instant = _instant(steps, origin, start, direction)
+    if not _forgotten(steps[instant], live, count):
+        _walk(steps, instant, r, start, direction, count, live, *_scratch(live), best)
     return best
 
 
 @numba.njit(cache=True, nogil=True)
+def _walk(
+    steps: Floats,
+    instant: int,
+    r: Floats,
+    t: int,
+    direction: int,
+    count: int,
+    live: Bools,
+    rows: Floats,
+    other: Floats,
+    exponents: Floats,
+    logs: Floats,
+    best: Floats,
+) -> None:
+    size = steps.shape[1]
+    informative = False
+    for distance in range(1, count + 1):
+        advance(rows, steps[instant], live, other)
+        t += direction
+        instant = onward(instant, direction, steps.shape[0])
+        highest = 0.0
+        for v in range(size):
+            if r[t, v] > highest:
+                highest = r[t, v]
+            if r[t, v] != r[t, 0]:
+                informative = True
+            if r[t, v] < 1.0:
+                raise_column(best, other, v, exponents, logs, live, distance)
+        if highest == 0.0:
+            return
+        possible = False
+        for x in range(size):
+            top = 0.0
+            for v in range(size):
+                rows[x, v] = other[x, v] * r[t, v]
+                if rows[x, v] > top:
+                    top = rows[x, v]
+                if 0.0 < rows[x, v] < SMALLEST:
+                    give_up(best, live)
+                    return
+            if top > 0.0:
+                possible = True
+                if top < 1e-18:
+                    exponent = -math.frexp(top)[1]
+                    for v in range(size):
+                        rows[x, v] = math.ldexp(rows[x, v], exponent)
+                    exponents[x] -= exponent
+        if not possible:
+            return
+    if informative:
+        last = size - 1
+        for x in range(size):
+            other[x, last] = row_sum(rows, x)
+        raise_column(best, other, last, exponents, logs, live, count + 1)
+
+
 def influences(
     steps: Floats, origin: int, start: int, direction: int, count: int, live: Bools, enough: float
 ) -> Floats:
@@ -184,43 +190,61 @@ def influences(
         ``[d, x, x']`` for d = 1 … m, the largest log Pr(X = v | x) / Pr(X = v | x') over v; ends early, at the first
         distance where all are at most `enough`. Row 0 is infinite.
     """
-    size = steps.shape[1]
-    period = steps.shape[0]
-    out = np.zeros((count + 1, size, size))
-    give_up(out[0], live)
-    rows, other = identity(live), np.zeros((size, size))
-    logs = np.zeros(size)
-    t = start
-    instant = (origin + min(t, t + direction)) % period  # of the next step
-    for distance in range(1, count + 1):
-        advance(rows, steps[instant], live, other)
-        t += direction
-        instant += direction
-        if instant == period:
-            instant = 0
-        elif instant < 0:
-            instant = period - 1
-        rows, other = other, rows
-        if distance == 1 and same_rows(rows, live):
-            return out[:2]
-        lost = False
-        for v in range(size):
-            for x in range(size):
-                logs[x] = math.log(rows[x, v]) if rows[x, v] > 0.0 else -np.inf
-                lost = lost or 0.0 < rows[x, v] < SMALLEST
-            raise_to(out[distance], logs, live, rounding(size, distance))
-        if lost:
-            give_up(out[distance], live)
-        most = 0.0
-        for x in range(size):
-            for y in range(size):
-                most = max(most, out[distance, x, y])
-        if most <= enough:
-            return out[: distance + 1]
+    forever = np.where(live & live[:, None] & ~np.eye(live.size, dtype=np.bool_), np.inf, 0.0)
+    out = np.zeros((count + 1, *forever.shape))
+    out[0] = forever
+    instant = _instant(steps, origin, start, direction)
+    if _forgotten(steps[instant], live, count):
+        return out[:2]
+    law, _, exponents, logs = _scratch(live)
+    done = 0
+    while done < count:
+        part = out[done : 2 * done + AT_FIRST + 1]
+        laws = unseen(steps, origin, start + direction * done, direction, law, np.ones((len(part), live.size)))
+        law = laws[-1]
+        _ratios(laws, done, live, exponents, logs, part)
+        part[1:][((laws[1:] > 0) & (laws[1:] < SMALLEST)).any(axis=(1, 2))] = forever
+        faded = part[1:].max(axis=(1, 2)) <= enough
+        if faded.any():
+            return out[: done + 2 + int(faded.argmax())]
+        done += len(part) - 1
     return out
 
 
 @numba.njit(cache=True, nogil=True)
+def _ratios(laws: Floats, before: int, live: Bools, exponents: Floats, logs: Floats, out: Floats) -> None:
+    """Largest log-ratios under each law but the first, of which the distance is `before`."""
+    for d in range(1, laws.shape[0]):
+        for v in range(live.size):
+            raise_column(out[d], laws[d], v, exponents, logs, live, before + d)
+
+
+@numba.njit(cache=True, nogil=True)
+def onward(instant: int, direction: int, period: int) -> int:
+    """The instant of the next step, in either direction."""
+    instant += direction
+    if instant == period:
+        return 0
+    return instant if instant >= 0 else period - 1
+
+
+def _instant(steps: Floats, origin: int, start: int, direction: int) -> int:
+    """Which law is that of the first step."""
+    return int((origin + min(start, start + direction)) % len(steps))
+
+
+def _forgotten(step: Floats, live: Bools, count: int) -> bool:
+    """Whether the first step, if there is one, leads to one law from all live values, bit by bit."""
+    reached = step[live]
+    return count > 0 and bool((reached == reached[0]).all())
+
+
+def _scratch(live: Bools) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of a walk: its rows (one for each live value: nothing has happened yet), the next ones, exponents, logarithms."""
+    size = live.size
+    return np.diag(live.astype(np.float64)), np.zeros((size, size)), np.zeros(size), np.zeros(size)
+
+
 def unseen(steps: Floats, origin: int, start: int, direction: int, law: Floats, r: Floats) -> Floats:
     """Law of the record at each distance where all nearer ones are withheld, given the secret's end.
 
@@ -238,23 +262,26 @@ def unseen(steps: Floats, origin: int, start: int, direction: int, law: Floats, 
     (m + 1, s, s)
         ``[d, x, v]`` for d = 1 … m: Pr(nothing released up to d - 1, value v at d | x). Row 0 is zero.
     """
+    out = np.zeros((len(r), *steps.shape[1:]))
+    fixed = r.view()
+    fixed.flags.writeable = False
+    _unseen(steps, _instant(steps, origin, start, direction), direction, law.copy(), fixed, out)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _unseen(steps: Floats, instant: int, direction: int, rows: Floats, r: Floats, out: Floats) -> None:
     size = steps.shape[1]
-    period = steps.shape[0]
-    out = np.zeros((r.shape[0], size, size))
-    rows = np.zeros((size, size))
-    for x in range(size):
-        for v in range(size):
-            rows[x, v] = law[x, v]
     for distance in range(1, r.shape[0]):
-        t = start + direction * (distance - 1)
-        step = steps[(origin + min(t, t + direction)) % period]
         for x in range(size):
             for v in range(size):
+                total = 0.0
                 for u in range(size):
-                    out[distance, x, v] += rows[x, u] * step[u, v]
+                    total += rows[x, u] * steps[instant, u, v]
+                out[distance, x, v] = total
             for v in range(size):
                 rows[x, v] = out[distance, x, v] * r[distance, v]
-    return out
+        instant = onward(instant, direction, steps.shape[0])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -263,7 +290,9 @@ def combine(left: Floats, right: Floats, ends: Ints) -> float:
     worst = 0.0
     for i in range(ends.shape[0]):
         for j in range(ends.shape[0]):
-            worst = max(worst, left[ends[i, 0], ends[j, 0]] + right[ends[i, 1], ends[j, 1]])
+            ratio = left[ends[i, 0], ends[j, 0]] + right[ends[i, 1], ends[j, 1]]
+            if ratio > worst:
+                worst = ratio
     return worst
 
 
@@ -331,7 +360,6 @@ def faults(codes: Ints, starts: Ints, certain: Bools, steps: Floats, laws: Float
             now = now + 1 if now + 1 < period else 0
 
 
-@numba.njit(cache=True, nogil=True)
 def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints:
     """For each left distance, the least right distance that keeps a secret's leakage at most `epsilon`.
 
@@ -346,16 +374,19 @@ def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints
         Entry d for the left distance d, entry 0 for nothing released on the left. ``len(right)`` where nothing may be
         released on the right, and ``len(right) + 1`` where even that is too much.
     """
-    out = np.empty(left.shape[0], dtype=np.int64)
-    nothing = np.zeros((left.shape[1], left.shape[2]))
+    out = np.empty(len(left), dtype=np.int64)
+    nothing = np.zeros((1, *left.shape[1:]))
+    _least_right(np.concatenate([left[1:], nothing]), np.concatenate([nothing, right[1:]]), ends, epsilon, out)
+    return np.roll(out, 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _least_right(left: Floats, right: Floats, ends: Ints, epsilon: float, out: Ints) -> None:
     r = right.shape[0]
-    for place in range(1, left.shape[0] + 1):
-        here = left[place] if place < left.shape[0] else nothing
-        d = place % left.shape[0]
-        if combine(here, nothing, ends) > epsilon:
+    for d in range(left.shape[0]):
+        if combine(left[d], right[0], ends) > epsilon:
             out[d] = right.shape[0] + 1
-            continue
-        while r > 1 and combine(here, right[r - 1], ends) <= epsilon:
-            r -= 1
-        out[d] = r
-    return out
+        else:
+            while r > 1 and combine(left[d], right[r - 1], ends) <= epsilon:
+                r -= 1
+            out[d] = r

@@ -1,4 +1,7 @@
-"""Compiled loops over rows: where each belongs, so that a file is put in order without comparing its series."""
+"""Compiled loops over rows: where each belongs, so that a file is put in order without comparing its series.
+
+Each first release compiles them, so they hold little that takes long to compile: no arrays, tuples, min or max.
+"""
 
 from __future__ import annotations
 
@@ -27,83 +30,92 @@ def next_places(codes: Codes, free: Ints, places: Ints) -> None:
         places[i] = place
 
 
-@nb.njit(nb.boolean(_int64, _int32, nb.int64, nb.int64, _int32, _int64, _int32), nogil=True, cache=True)
-def _distribute(ticks: Ints, rows: Codes, a: int, b: int, ends: Codes, ticks2: Ints, rows2: Codes) -> bool:
-    """Sort ``ticks[a:b]``, and `rows` with it: into as many equal stretches as there are rows, then by insertion.
-
-    Linear where times are spread about evenly, as those of a series are. Returns False where they are not, with the
-    rows in some order and much left to do.
-    """
-    n = b - a
-    if n > _FEW:
-        low, high = ticks[a], ticks[a]
-        for i in range(a, b):
-            low, high = min(low, ticks[i]), max(high, ticks[i])
-        first = np.uint64(low)
-        scale = n / (np.float64(np.uint64(high) - first) + 1.0)
-        for k in range(n + 1):
-            ends[k] = 0
-        for i in range(a, b):
-            ends[min(int(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1) + 1] += 1
-        for k in range(n):
-            ends[k + 1] += ends[k]
-        for i in range(a, b):
-            k = min(int(np.float64(np.uint64(ticks[i]) - first) * scale), n - 1)
-            j = ends[k]
-            ends[k] = j + 1
-            ticks2[j], rows2[j] = ticks[i], rows[i]
-        for j in range(n):
-            ticks[a + j], rows[a + j] = ticks2[j], rows2[j]
-    moves = _MOVES * n
-    for i in range(a + 1, b):
-        tick, row, j = ticks[i], rows[i], i
-        while j > a and ticks[j - 1] > tick:
-            ticks[j], rows[j] = ticks[j - 1], rows[j - 1]
-            j -= 1
-        ticks[j], rows[j] = tick, row
-        moves -= i - j
-        if n > _FEW and moves < 0:
-            return False
-    return True
-
-
 @nb.njit(nb.void(_int64, _int64, _int32, _bool, _int32, _int64, _int32), nogil=True, cache=True)
 def order_in_time(ticks: Ints, starts: Ints, rows: Codes, left: Bools, ends: Codes, ticks2: Ints, rows2: Codes) -> None:
     """Sort the times of each series in place; `rows` becomes where each came from.
 
-    Series that are too uneven to be sorted here are marked as `left`. The last three are scratch space for the longest
-    series (one more for `ends`).
+    Those that do not rise are put into as many equal stretches as there are rows, then sorted by insertion: linear if
+    times are spread about evenly, as those of a series are. Series where they are not are marked as `left`, with the
+    rows in some order and much to do. The last three are scratch space for the longest series (one more for `ends`).
     """
     for s in range(starts.size - 1):
-        a, b = starts[s], starts[s + 1]
+        a = starts[s]
+        b = starts[s + 1]
+        n = b - a
+        left[s] = False
         rising = True
         for i in range(a, b):
             rows[i] = i
             rising &= i == a or ticks[i - 1] <= ticks[i]
-        left[s] = not rising and not _distribute(ticks, rows, a, b, ends, ticks2, rows2)
+        if rising:
+            continue
+        if n > _FEW:
+            low = high = ticks[a]
+            for i in range(a, b):
+                tick = ticks[i]
+                if tick < low:
+                    low = tick
+                if tick > high:
+                    high = tick
+            first = np.uint64(low)
+            scale = n / (np.float64(np.uint64(high) - first) + 1.0)
+            for k in range(n + 1):
+                ends[k] = 0
+            for i in range(a, b):
+                k = int(np.float64(np.uint64(ticks[i]) - first) * scale)
+                if k >= n:
+                    k = n - 1
+                ends[k + 1] += 1
+            for k in range(n):
+                ends[k + 1] += ends[k]
+            for i in range(a, b):
+                k = int(np.float64(np.uint64(ticks[i]) - first) * scale)
+                if k >= n:
+                    k = n - 1
+                j = ends[k]
+                ends[k] = j + 1
+                ticks2[j] = ticks[i]
+                rows2[j] = rows[i]
+            for j in range(n):
+                ticks[a + j] = ticks2[j]
+                rows[a + j] = rows2[j]
+        moves = _MOVES * n
+        for i in range(a + 1, b):
+            tick = ticks[i]
+            row = rows[i]
+            j = i
+            while j > a and ticks[j - 1] > tick:
+                ticks[j] = ticks[j - 1]
+                rows[j] = rows[j - 1]
+                j -= 1
+            ticks[j] = tick
+            rows[j] = row
+            moves -= i - j
+            if n > _FEW and moves < 0:
+                left[s] = True
+                break
 
 
 @nb.njit(nogil=True, cache=True)
-def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, first: Ints) -> None:
+def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, table: Ints, first: Ints) -> None:
     """For each chosen series the first of them that has the same marks and phase, compared in full.
 
-    A hash only says where to look, so that what falls on one place is never taken for the same.
+    A hash only says where to look, so that what falls on one place is never taken for the same. `table` is for the
+    places: more than series, a power of two, all -1.
     """
-    size = 16
-    while size < 2 * chosen.size:
-        size *= 2
-    table = np.full(size, -1, dtype=np.int64)
     for i in range(chosen.size):
         s = chosen[i]
-        a, n = offsets[s], offsets[s + 1] - offsets[s]
+        a = offsets[s]
+        n = offsets[s + 1] - a
         code = np.uint64(phases[s]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(n)
         for j in range(a, a + n):
             code = (code ^ np.uint64(marks[j])) * np.uint64(0x100000001B3)
-        place = np.int64((code >> np.uint64(20)) & np.uint64(size - 1))
+        place = np.int64((code >> np.uint64(20)) & np.uint64(table.size - 1))
         while True:
             other = table[place]
             if other < 0:
-                table[place] = first[i] = s
+                table[place] = s
+                first[i] = s
                 break
             b = offsets[other]
             same = offsets[other + 1] - b == n and phases[other] == phases[s]
@@ -114,7 +126,7 @@ def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, first: 
             if same:
                 first[i] = other
                 break
-            place = (place + 1) & (size - 1)
+            place = (place + 1) & (table.size - 1)
 
 
 @nb.njit(nogil=True, cache=True)

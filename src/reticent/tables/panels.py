@@ -82,7 +82,8 @@ class Panel:
         from reticent.tables._kernels import first_alike
 
         first = np.empty(chosen.size, dtype=np.int64)
-        first_alike(marks, self.offsets, phases, chosen, first)
+        table = np.full(1 << max(4, (2 * chosen.size - 1).bit_length()), -1, dtype=np.int64)
+        first_alike(marks, self.offsets, phases, chosen, table, first)
         return first
 
 

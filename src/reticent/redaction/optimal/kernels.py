@@ -15,7 +15,6 @@ Bools = NDArray[np.bool_]
 TINY = 1e-280
 
 
-@numba.njit(cache=True)
 def events(
     steps: Floats,
     origin: int,
@@ -52,38 +51,59 @@ def events(
     logs : (k + ended, s)
     slopes : (k + ended, s, variables)
     """
-    size = steps.shape[1]
-    period = steps.shape[0]
-    count = r.shape[0] - 1
-    total = places.size + (1 if ended else 0)
-    logs = np.zeros((total, size))
-    slopes = np.zeros((total, size, variables))
-    ahead, next_ahead = np.zeros(size), np.zeros(size)
-    for k in range(total):
+    size = live.size
+    chances = before[places, :, values]  # of each event, given the secret
+    if ended:
+        nothing = np.zeros((1, size))
+        for v in range(size):
+            nothing += before[-1, :, v] * r[-1, v]
+        chances = np.concatenate([chances, nothing])
+    logs = np.empty(chances.shape)
+    slopes = np.zeros((*chances.shape, variables))
+    nearest = (origin + min(start, start + direction)) % len(steps)
+    scratch = np.empty((2, size))
+    _events(steps, nearest, direction, live, before, r, places, values, columns, chances, *scratch, logs, slopes)
+    return logs, slopes
+
+
+@numba.njit(cache=True)
+def _events(
+    steps: Floats,
+    nearest: int,
+    direction: int,
+    live: Bools,
+    before: Floats,
+    r: Floats,
+    places: Ints,
+    values: Ints,
+    columns: Ints,
+    chances: Floats,
+    ahead: Floats,
+    next_ahead: Floats,
+    logs: Floats,
+    slopes: Floats,
+) -> None:
+    """`events`, where ``steps[nearest]`` is the first step's law."""
+    size = live.size
+    for k in range(logs.shape[0]):
         nothing = k == places.size
-        place = count if nothing else places[k]
+        place = r.shape[0] - 1 if nothing else places[k]
         for v in range(size):
             ahead[v] = 1.0 if nothing or v == values[k] else 0.0
-        for x in range(size):
-            likelihood = 0.0
-            for v in range(size):
-                likelihood += before[place, x, v] * (r[place, v] * ahead[v] if nothing else ahead[v])
-            logs[k, x] = math.log(max(likelihood, TINY))
+            logs[k, v] = math.log(max(chances[k, v], TINY))
         for distance in range(place, 0, -1):
-            if distance < place or nothing:  # ahead: from value v at this distance, once withheld here
-                for v in range(size):
-                    if columns[distance, v] >= 0:
+            instant = (nearest + direction * (distance - 1)) % steps.shape[0]
+            for v in range(size):
+                if distance < place or nothing:  # ahead: from value v at this distance, once withheld here
+                    column = columns[distance, v]
+                    if column >= 0:
                         for x in range(size):
                             if live[x]:
-                                slopes[k, x, columns[distance, v]] = (
-                                    before[distance, x, v] * ahead[v] / math.exp(logs[k, x])
-                                )
+                                slopes[k, x, column] = before[distance, x, v] * ahead[v] / math.exp(logs[k, x])
                     ahead[v] *= r[distance, v]
-            t = start + direction * (distance - 1)
-            step = steps[(origin + min(t, t + direction)) % period]
             for u in range(size):
                 next_ahead[u] = 0.0
                 for v in range(size):
-                    next_ahead[u] += step[u, v] * ahead[v]
-            ahead, next_ahead = next_ahead, ahead
-    return logs, slopes
+                    next_ahead[u] += steps[instant, u, v] * ahead[v]
+            for u in range(size):
+                ahead[u] = next_ahead[u]

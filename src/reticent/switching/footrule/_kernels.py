@@ -15,6 +15,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _WORD = 2.0**64
 _COMMON = 2.0**48  # a case of less weight than 2^-16 of a word is drawn by `_rare_case`
 _RESOLVED = 2.0**52
+_STEPS = 4096  # of a displacement law, found together
 _NEVER, _STAY, _JOIN, _UP, _CLOSE, _FIXED = -1, 0, 1, 2, 3, 4
 
 
@@ -59,16 +60,22 @@ def _rare_case(weights: Floats, words: Words, w: int, w_end: int, cases: Indices
     for i in range(1, 5):
         j = i
         while j > 0 and weights[cases[j - 1]] > weights[cases[j]]:
-            cases[j - 1], cases[j] = cases[j], cases[j - 1]
+            other = cases[j - 1]
+            cases[j - 1] = cases[j]
+            cases[j] = other
             j -= 1
-    uniform, scale = 0.0, 1.0
+    uniform = 0.0
+    scale = 1.0
     while uniform < _RESOLVED * scale:
         if w == w_end:
             return _NEVER, w
         scale /= _WORD
         uniform += np.float64(words[w]) * scale
         w += 1
-    sought = uniform * weights.sum()
+    total = 0.0
+    for i in range(5):
+        total += weights[i]
+    sought = uniform * total
     reached = 0.0
     for i in range(4):
         reached += weights[cases[i]]
@@ -113,14 +120,16 @@ def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, 
 
 
 @nb.njit(cache=True, nogil=True)
-def mark_rows(ratios: Floats, inside: int, theta: float, phi2: float, marks: Words, common: NDArray[np.bool_]) -> None:
+def mark_rows(
+    ratios: Floats, theta: float, phi2: float, weights: Floats, marks: Words, common: NDArray[np.bool_]
+) -> None:
     """`weigh_cases` near the end, for each number of chains that can still be closed, and last far from the end."""
-    weights = np.empty(5)
     near = marks.shape[0] - 1
     for r in range(near + 1):
-        row, top = (ratios[r], min(r + 1, inside)) if r < near else (ratios[-1], inside)
-        for c in range(top + 1):
-            common[r, c] = weigh_cases(row[c], row[c + 1], c, theta, phi2, weights, marks[r, c])
+        row = r if r < near else ratios.shape[0] - 1
+        for c in range(marks.shape[1]):
+            if r == near or c <= r + 1:
+                common[r, c] = weigh_cases(ratios[row, c], ratios[row, c + 1], c, theta, phi2, weights, marks[r, c])
 
 
 @nb.njit(cache=True, nogil=True)
@@ -200,7 +209,7 @@ def footrule_series(
             continue
         one = np.uint64(2 * c if case == _STAY else c)
         two = np.uint64(c - 1 if case == _JOIN else 1)
-        a, b = np.int64(-1), np.int64(-1)
+        a = b = np.int64(-1)
         while w < w_end:
             u = words[w]
             w += 1
@@ -276,28 +285,37 @@ def footrule_batch(
                 order[place] = place
 
 
-@nb.njit(cache=True, nogil=True)
 def footrule_displacement(row: Floats, law: Floats, theta: float, phi2: float, tail: float) -> Floats:
     """Pr(a value is released d steps late), d = 0, 1, …, until less than `tail` is still waiting.
 
     Parameters: stationary ratios and stationary law of the number of chains. The waiting value of a given chain is
     taken by one of the 2c ways to stay, and by (c-1+θ) of the c(c-1+θ) ways down.
     """
-    size = law.size
-    total = np.empty(size)
-    for c in range(size):
-        total[c] = theta + 2 * c + phi2 * row[c + 1]
-        if c > 0:
-            total[c] += c * (c - 1 + theta) / (phi2 * row[c])
-    waiting = np.zeros(size + 1)
-    late = [0.0]
-    for c in range(size):
-        late[0] += law[c] * theta / total[c]
-        waiting[c] += law[c] * c / total[c]
-        waiting[c + 1] += law[c] * phi2 * row[c + 1] / total[c]
-    left = 1.0
-    while left > tail:
-        after = np.zeros(size + 1)
+    c = np.arange(law.size)
+    total = theta + 2 * c + phi2 * row[1 : law.size + 1]
+    total[1:] += c[1:] * (c[1:] - 1 + theta) / (phi2 * row[1 : law.size])
+    waiting, after = np.zeros(law.size + 1), np.zeros(law.size + 1)
+    waiting[:-1] += law * c / total
+    waiting[1:] += law * phi2 * row[1 : law.size + 1] / total
+    late = [np.cumsum(law * theta / total)[-1:]]
+    done = False
+    while not done:
+        part = np.empty(_STEPS)
+        count = _wait(row, total, theta, phi2, tail, waiting, after, part)
+        late.append(part[: abs(count)])
+        done = count > 0
+    return np.concatenate(late)
+
+
+@nb.njit(cache=True, nogil=True)
+def _wait(
+    row: Floats, total: Floats, theta: float, phi2: float, tail: float, waiting: Floats, after: Floats, late: Floats
+) -> int:
+    """The next steps of `footrule_displacement`: how many, negative if more are to come."""
+    size = total.size
+    for step in range(late.size):
+        for c in range(size + 1):
+            after[c] = 0.0
         released = 0.0
         for c in range(1, size):
             share = waiting[c] / total[c]
@@ -306,9 +324,11 @@ def footrule_displacement(row: Floats, law: Floats, theta: float, phi2: float, t
             down = share * (c - 1 + theta) / (phi2 * row[c])
             after[c - 1] += down * (c - 1)
             released += share + down
-        late.append(released)
+        late[step] = released
         left = 0.0
         for c in range(size + 1):
             waiting[c] = after[c]
             left += after[c]
-    return np.array(late)
+        if left <= tail:
+            return step + 1
+    return -late.size

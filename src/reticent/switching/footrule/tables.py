@@ -140,7 +140,7 @@ def tables(theta: float, phi2: float, bits: int = _BITS) -> Tables:
         ratios[own:, served] = base.ratios[own, served]
     places = min(_NEAR, last) + 1, inside + 1
     marks, common = np.zeros((*places, 5), dtype=np.uint64), np.zeros(places, dtype=np.bool_)
-    _kernels.mark_rows(ratios, inside, theta, phi2, marks, common)
+    _kernels.mark_rows(ratios, theta, phi2, np.empty(5), marks, common)
     return Tables(theta, phi2, ratios, marks, common, inside)
 
 

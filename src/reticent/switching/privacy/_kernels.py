@@ -1,6 +1,11 @@
-"""Compiled analyses: the exact laws of single values, and the replay of drawn permutations."""
+"""Compiled analyses: the exact laws of single values, and the replay of drawn permutations.
+
+What a first release needs makes its arrays in Python: in a compiled function that takes long to compile.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numba as nb
 import numpy as np
@@ -8,6 +13,8 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_STEPS = 4096  # of a displacement law, found together
 
 
 @nb.njit(cache=True)
@@ -30,67 +37,73 @@ def buffer_ranks(order: Indices, reach: int) -> Indices:
     return ranks
 
 
-@nb.njit(cache=True)
 def early_release(weights: Floats, steps: int) -> float:
     """Probability that a value is released before another enters the buffer, the largest over where it starts.
 
     D_s(r), released within s steps from rank r, by the recursion of the design; a value i enters at the highest rank,
     or starts at rank i with so many steps fewer.
     """
+    return float(_early_release(weights, *_around(weights), steps, np.zeros(weights.size)))
+
+
+@nb.njit(cache=True)
+def _early_release(weights: Floats, below: Floats, above: Floats, total: float, steps: int, released: Floats) -> float:
     reach = weights.size
-    below = np.empty(reach)
-    above = np.empty(reach)
-    total = 0.0
-    for r in range(reach):
-        below[r] = total
-        total += weights[r]
-    rest = 0.0
-    for r in range(reach - 1, -1, -1):
-        above[r] = rest
-        rest += weights[r]
-    released = np.zeros(reach)
     worst = 0.0
     for s in range(1, steps + 1):
         for r in range(reach - 1, -1, -1):
             falls = below[r] * released[r - 1] if r > 0 else 0.0
             released[r] = (weights[r] + falls + above[r] * released[r]) / total
         start = reach - 1 - (steps - s)
-        if start >= 0:
-            worst = max(worst, released[start])
+        if start >= 0 and released[start] > worst:
+            worst = released[start]
     return worst
 
 
-@nb.njit(cache=True)
+def _around(weights: Floats) -> tuple[Floats, Floats, float]:
+    """Total weight of the ranks below each, of those above, and of all."""
+    below = np.concatenate([[0.0], np.cumsum(weights)])
+    above = np.concatenate([[0.0], np.cumsum(weights[::-1])])
+    return below[:-1], above[-2::-1].copy(), float(below[-1])
+
+
 def mallows_displacement(weights: Floats, tail: float) -> Floats:
     """Law of (release step) of a value that enters at the highest rank, until less than `tail` is still waiting."""
+    below, above, total = _around(weights)
+    mass = np.zeros(weights.size)
+    mass[-1] = 1.0
+    law: list[Floats] = []
+    done = False
+    while not done:
+        part = np.empty(_STEPS)
+        low = max(weights.size - 1 - len(law) * _STEPS, 0)
+        count = _wait(weights, below, above, total, tail, low, mass, part)
+        law.append(part[: abs(count)])
+        done = count > 0
+    return np.concatenate(law)
+
+
+@nb.njit(cache=True)
+def _wait(
+    weights: Floats, below: Floats, above: Floats, total: float, tail: float, low: int, mass: Floats, law: Floats
+) -> int:
+    """The next steps of `mallows_displacement`: how many, negative if more are to come."""
     reach = weights.size
-    below = np.empty(reach)
-    total = 0.0
-    for r in range(reach):
-        below[r] = total
-        total += weights[r]
-    above = np.empty(reach)
-    rest = 0.0
-    for r in range(reach - 1, -1, -1):
-        above[r] = rest
-        rest += weights[r]
-    mass = np.zeros(reach)
-    mass[reach - 1] = 1.0
-    low = reach - 1
-    law = []
-    waiting = 1.0
-    while waiting > tail:
+    for step in range(law.size):
+        if low > 0:
+            low -= 1
         out = 0.0
-        low = max(low - 1, 0)
         for r in range(low, reach):
             out += mass[r] * weights[r]
             falls = mass[r + 1] * below[r + 1] if r + 1 < reach else 0.0
             mass[r] = (mass[r] * above[r] + falls) / total
-        law.append(out / total)
+        law[step] = out / total
         waiting = 0.0
         for r in range(low, reach):
             waiting += mass[r]
-    return np.array(law)
+        if waiting <= tail:
+            return step + 1
+    return -law.size
 
 
 @nb.njit(cache=True)
@@ -108,7 +121,6 @@ def count_cycles(order: Indices) -> int:
     return cycles
 
 
-@nb.njit(cache=True)
 def endless_displacement(rate: float, farthest: int) -> Floats:
     """Pr(displacement d), 0 ≤ d < farthest, of MallowsSwitch in an endless series: a sum over r of positive terms.
 
@@ -116,27 +128,36 @@ def endless_displacement(rate: float, farthest: int) -> Floats:
     outwards until terms no longer count.
     """
     most = 2 * farthest + 2
-    power = np.exp(-rate * np.arange(most + 1))
-    log_product = np.zeros(most + 1)  # ln (q; q)_r
-    for r in range(1, most + 1):
-        log_product[r] = log_product[r - 1] + np.log(-np.expm1(-rate * r))
     law = np.empty(farthest)
-    for d in range(farthest):
-        peak = int(np.log1p(power[d]) / rate)
+    _endless(rate, np.empty(most + 1), np.zeros(most + 1), law)
+    return law
+
+
+@nb.njit(cache=True)
+def _endless(rate: float, power: Floats, log_product: Floats, law: Floats) -> None:
+    most = power.size - 1
+    for r in range(most + 1):
+        power[r] = math.exp(-rate * r)
+        if r > 0:  # ln (q; q)_r
+            log_product[r] = log_product[r - 1] + math.log(-math.expm1(-rate * r))
+    for d in range(law.size):
+        peak = int(math.log1p(power[d]) / rate)
         exponent = peak * (peak + d) + 2.0 * peak + d
-        highest = np.exp(-rate * exponent + log_product[most] - log_product[peak] - log_product[peak + d])
-        total, term, r = highest, highest, peak
+        highest = math.exp(-rate * exponent + log_product[most] - log_product[peak] - log_product[peak + d])
+        total = highest
+        term = highest
+        r = peak
         while term > 1e-18 * total and r + d + 1 < most:
             term *= power[r] * power[r] * power[d] * power[3] / ((1 - power[r + 1]) * (1 - power[r + d + 1]))
             total += term
             r += 1
-        term, r = highest, peak
+        term = highest
+        r = peak
         while term > 1e-18 * total and r > 0:
             r -= 1
             term *= (1 - power[r + 1]) * (1 - power[r + d + 1]) / (power[r] * power[r] * power[d] * power[3])
             total += term
-        law[d] = -np.expm1(-rate) * total
-    return law
+        law[d] = -math.expm1(-rate) * total
 
 
 @nb.njit(cache=True)

@@ -20,7 +20,7 @@ def touched(mechanism: RedactionPolicy | SequentialRedaction) -> Bools:
     mask = np.ones(mechanism.n, dtype=np.bool_)
     for walk in mechanism.walks:
         walk.along(mask)[_surely_released_from(walk) - 1 :] = False
-    mask[list(mechanism.missing)] = True
+    mask[mechanism.gaps] = True
     return mask
 
 
@@ -41,7 +41,7 @@ def possible(mechanism: RedactionPolicy | SequentialRedaction, codes: Codes, wit
         r, part = mechanism.near, slice(mechanism.low, mechanism.low + len(mechanism.near))
         shown, codes = shown[part], codes[part]
         return bool((r[shown, codes[shown]] < 1).all())
-    if any(withheld[list(mechanism.missing)]):
+    if withheld[mechanism.gaps].any():
         return False
     outside = np.ones(mechanism.n, dtype=np.bool_)
     for walk in mechanism.walks:

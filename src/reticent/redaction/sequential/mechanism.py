@@ -20,11 +20,11 @@ from reticent.redaction.leakage import (
     Private,
     Secret,
     as_epsilon,
-    as_records,
     as_secrets,
     covered,
     possible_ends,
     runs,
+    sorted_records,
 )
 from reticent.redaction.policy import say_model, say_secrets
 from reticent.redaction.probabilities import GRID
@@ -58,6 +58,11 @@ class SequentialRedaction:
     missing : sequence of int
     epsilon : float, optional
         What was asked for: nothing is released if the exact leakage is above it (by more than 1e-9).
+
+    Attributes
+    ----------
+    gaps : int64 array
+        The missing records, sorted.
     """
 
     mechanism: ClassVar[str] = "sequential_redaction"
@@ -66,7 +71,7 @@ class SequentialRedaction:
     n: int
     private: tuple[Secret, ...]
     walks: tuple[Walk, ...]
-    missing: tuple[int, ...]
+    gaps: Ints
     epsilon: float | None
 
     def __init__(
@@ -80,8 +85,9 @@ class SequentialRedaction:
     ) -> None:
         secrets = as_secrets(private, n)
         hidden = covered(secrets, n)
-        gaps = np.array(as_records(missing, n), dtype=np.int64)
+        gaps = sorted_records(missing, n)
         gaps = gaps[~hidden[gaps]]
+        gaps.flags.writeable = False
         there = ~hidden
         there[gaps] = False
         taken = hidden.copy()
@@ -94,8 +100,13 @@ class SequentialRedaction:
         _check_clusters(ordered, secrets)
         for name, value in (("chain", chain), ("n", int(n)), ("private", secrets), ("walks", ordered)):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "missing", tuple(gaps.tolist()))
+        object.__setattr__(self, "gaps", gaps)
         object.__setattr__(self, "epsilon", None if epsilon is None else as_epsilon(epsilon))
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The missing records, as of a policy."""
+        return tuple(self.gaps.tolist())
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -138,7 +149,7 @@ class SequentialRedaction:
         mask = np.ones(self.n, dtype=np.bool_)
         for walk in self.walks:
             walk.along(mask)[walk.silent :] = False
-        mask[list(self.missing)] = True
+        mask[self.gaps] = True
         return mask
 
     @cached_property
@@ -201,7 +212,7 @@ class SequentialRedaction:
     def to_dict(self) -> dict[str, Any]:
         """Public parameters only, as plain values."""
         gone = np.zeros(self.n, dtype=np.bool_)
-        gone[list(self.missing)] = True
+        gone[self.gaps] = True
         return {
             "mechanism": self.mechanism,
             "chains": [self.chain.to_dict()],
@@ -240,7 +251,7 @@ class SequentialRedaction:
         return isinstance(other, SequentialRedaction) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash((self.chain, self.n, self.private, self.missing, self.epsilon))
+        return hash((self.chain, self.n, self.private, self.gaps.tobytes(), self.epsilon))
 
 
 def _check_law(walk: Walk, size: int, there: Bools) -> None:

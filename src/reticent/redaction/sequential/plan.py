@@ -22,9 +22,9 @@ from reticent.redaction.leakage import (
     Secret,
     as_chains,
     as_epsilon,
-    as_records,
     as_secrets,
     covered,
+    sorted_records,
 )
 from reticent.redaction.sequential.design import AT_FIRST, best_walk, horizon
 from reticent.redaction.sequential.mechanism import SequentialRedaction
@@ -82,7 +82,19 @@ def sequential_redaction(
     as_chains(chain)
     if reach is not None and (isinstance(reach, bool) or not isinstance(reach, int | np.integer) or reach < 0):
         raise ArgumentError("reach: must be a whole number of records, zero or more")
-    return _designed(chain, n, as_secrets(private, n), as_epsilon(epsilon), as_records(missing, n), reach)
+    secrets, gaps = as_secrets(private, n), sorted_records(missing, n)
+    return _designed(chain, n, secrets, as_epsilon(epsilon), _packed(gaps, n), reach)
+
+
+def _packed(gaps: NDArray[np.int64], n: int) -> bytes:
+    """Which records are missing, one bit each; empty where none is."""
+    mask = np.zeros(n if gaps.size else 0, dtype=np.bool_)
+    mask[gaps] = True
+    return np.packbits(mask).tobytes()
+
+
+def _unpacked(packed: bytes, n: int) -> NDArray[np.int64]:
+    return np.flatnonzero(np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=n if packed else 0))
 
 
 @lru_cache(maxsize=1024)
@@ -91,11 +103,12 @@ def _designed(
     n: int,
     secrets: tuple[Secret, ...],
     epsilon: float,
-    missing: tuple[int, ...],
+    packed: bytes,
     reach: int | None,
 ) -> SequentialRedaction:
-    plan = Plan(chain, n, secrets, missing, epsilon, reach)
-    found = SequentialRedaction(chain, n, list(secrets), plan.walks(), missing, epsilon)
+    gaps = _unpacked(packed, n)
+    plan = Plan(chain, n, secrets, gaps, epsilon, reach)
+    found = SequentialRedaction(chain, n, list(secrets), plan.walks(), gaps, epsilon)
     if found.leakage() > epsilon + TOLERANCE:
         raise RefusedError(f"epsilon: the design leaks {found.leakage():.6g} nats, more than was asked for")
     return found
@@ -139,7 +152,7 @@ class Plan:
         chain: MarkovChain,
         n: int,
         secrets: tuple[Secret, ...],
-        missing: tuple[int, ...],
+        gaps: NDArray[np.int64],
         epsilon: float,
         reach: int | None,
     ) -> None:
@@ -148,7 +161,7 @@ class Plan:
         self.reach = n if reach is None else reach
         self.reversible = chain.period == 1 and np.allclose(chain.backs, chain.transitions, rtol=1e-14, atol=0)
         self.present = ~covered(secrets, n)
-        self.present[list(missing)] = False
+        self.present[gaps] = False
         self.found: dict[tuple[Cluster, int, int], tuple[float, float]] = {}
         self.horizons: dict[tuple[int, int, int], int] = {}
 

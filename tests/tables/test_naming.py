@@ -118,7 +118,7 @@ def test_codes_of_an_earlier_version_are_not_compared(tmp_path: Any, monkeypatch
     monkeypatch.setenv("RETICENT_HOME", str(tmp_path))
     coverage = Coverage.of(["a"])
     monkeypatch.setattr("reticent.accounting.coverage._MAGIC", b"rtc1")
-    old = Coverage(coverage.series, coverage.which, coverage.geometries)
+    old = Coverage(coverage.series, coverage.which, coverage.table)
     data, digest = old.to_bytes(), old.digest
     monkeypatch.undo()
     with pytest.raises(LedgerError, match="another version"):

@@ -1,19 +1,21 @@
 """The state of a ledger, rebuilt from its entries: which account each series of each data set has.
 
-Series with the same history share one account, so a panel of 10^5 series is charged by a few array operations.
+Series with the same history share one account; and as long as every release of a series was of the same records, what
+they cost does not depend on which records these are, so series that differ in nothing else share one too. Hence a
+panel of 10^6 series is charged by a few array operations, whatever their times are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.accounting.accounts import Account, Item
 from reticent.accounting.budgets import Budget
-from reticent.accounting.coverage import Coverage
+from reticent.accounting.coverage import Coverage, Geometry, grouped
 from reticent.accounting.events import Event
 from reticent.errors import RefusedError
 
@@ -48,6 +50,54 @@ class Spending:
         return f"{self.spent} after {releases} ({of})"
 
 
+@dataclass(frozen=True, eq=False)
+class Kin:
+    """Series whose accounts are alike.
+
+    Attributes
+    ----------
+    account : Account
+        Of one of them.
+    geometry : Geometry, optional
+        Records of that one, where all releases of each were of the same records: its account holds their times,
+        compares them with each other, finds them equal, and nothing else comes of them. None where the account is that
+        of each of them, times included.
+    release : (Event, int), optional
+        The last one then, without its data (which would be kept in memory), and the design.
+    before : Kin, optional
+        What they were before it.
+    """
+
+    account: Account = field(default_factory=Account)
+    geometry: Geometry | None = None
+    release: tuple[Event, int] | None = None
+    before: Kin | None = None
+
+    @property
+    def new(self) -> bool:
+        """Whether nothing was released of them."""
+        return not self.account.releases
+
+    def again(self, event: Event, geometry: Geometry) -> Kin:
+        """One more release, of the records of all before, or the first one; `geometry` is that of one series."""
+        own = (self.geometry or geometry)._replace(design=geometry.design)
+        bare = replace(event, coverage=Coverage.everything())
+        return Kin(self.account.add(Item(event, own)), own, (bare, own.design), self)
+
+    def of(self, geometry: Geometry) -> Account:
+        """The account of the series of these records."""
+        if self.geometry is None:
+            return self.account
+        releases, kin = [], self
+        while kin.release is not None and kin.before is not None:
+            releases.append(kin.release)
+            kin = kin.before
+        account = kin.account
+        for event, design in reversed(releases):
+            account = account.add(Item(event, geometry._replace(design=design)))
+        return account
+
+
 @dataclass(frozen=True)
 class Posting:
     """A charge that was found possible, and is not yet made.
@@ -55,20 +105,26 @@ class Posting:
     Attributes
     ----------
     coverage : Coverage
-    which : int64
-        Account of each covered series, as a position in the book's accounts once `fresh` are appended.
-    default : int
-        Account of series that are yet to come.
-    fresh : tuple of Account
+    states : int64, shape (series, 2)
+        Of each covered series: its kin, as a position in the book's once `fresh` are appended, and the row of its
+        records in the book's table once `records` are.
+    default : int64, shape (2,)
+        Of series that are yet to come.
+    fresh : tuple of Kin
+    records : int64, shape (m, 5)
     again : int
         Number of series that had been charged before.
     """
 
     coverage: Coverage
-    which: NDArray[np.int64]
-    default: int
-    fresh: tuple[Account, ...]
+    states: NDArray[np.int64]
+    default: NDArray[np.int64]
+    fresh: tuple[Kin, ...]
+    records: NDArray[np.int64]
     again: int
+
+
+_NEW = np.array([0, -1])  # kin without a release, and hence without records
 
 
 @dataclass
@@ -76,9 +132,10 @@ class Book:
     """One data set."""
 
     series: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    which: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    default: int = 0
-    accounts: list[Account] = field(default_factory=lambda: [Account()])
+    states: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    default: NDArray[np.int64] = field(default_factory=_NEW.copy)
+    kin: list[Kin] = field(default_factory=lambda: [Kin()])
+    records: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 5), dtype=np.int64))
     limits: dict[tuple[str, int], Budget] = field(default_factory=dict)
 
     def prepare(self, event: Event) -> Posting:
@@ -89,59 +146,73 @@ class Book:
         RefusedError
             Where nothing is proved of the releases together.
         """
-        coverage = event.coverage
+        coverage, table = event.coverage, event.coverage.table
         if coverage.all_series:
-            before = np.append(self.which, self.default)
-            geometry = np.zeros(before.size, dtype=np.int64)
+            states = np.concatenate([self.states, self.default[None]])
+            geometry = np.zeros(len(states), dtype=np.int64)
         else:
-            before = self._find(coverage.series)
-            geometry = coverage.which.astype(np.int64)
-        size = len(coverage.geometries)
-        keys = before * size + geometry
-        if (keys == keys[0]).all():
-            pairs, inverse, counts = keys[:1], np.zeros_like(keys), np.array([keys.size])
-        else:
-            pairs, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        old = [self.accounts[pair // size] for pair in pairs.tolist()]
-        items = [Item(event, coverage.geometries[pair % size]) for pair in pairs.tolist()]
-        fresh = tuple(account.add(item) for account, item in zip(old, items, strict=True))
-        again = sum(n for account, n in zip(old, counts.tolist(), strict=True) if account.releases)
-        after = inverse.reshape(-1) + len(self.accounts)
+            states, geometry = self._find(coverage.series), coverage.which.astype(np.int64)
+        which, firsts = grouped([states[:, 0], states[:, 1], geometry])
+        kin, row, new = states[firsts, 0], states[firsts, 1], geometry[firsts]
+        first = np.array([each.new for each in self.kin])[kin]
+        same = first | np.array([each.geometry is not None for each in self.kin])[kin]
+        later = np.flatnonzero(same & ~first)
+        same[later] = (self.records[row[later], :4] == table[new[later], :4]).all(axis=1)
+        alike, those = grouped([kin, np.where(same, table[new, 4], new), np.where(same, -1, row)])
+        fresh = tuple(self._added(event, int(kin[i]), int(row[i]), int(new[i]), bool(same[i])) for i in those.tolist())
+        counts = np.bincount(which)
+        again = sum(int(counts[kin == i].sum()) for i in np.unique(kin).tolist() if self.kin[i].account.releases)
+        place = np.where(first, len(self.records) + new, np.where(same, row, -1))
+        after = np.stack([len(self.kin) + alike, place], axis=1)[which]
+        records = table if first.any() else table[:0]
         if coverage.all_series:
-            return Posting(coverage, after[:-1], int(after[-1]), fresh, again)
-        return Posting(coverage, after, self.default, fresh, again)
+            return Posting(coverage, after[:-1], after[-1], fresh, records, again)
+        return Posting(coverage, after, self.default, fresh, records, again)
+
+    def _added(self, event: Event, kin: int, row: int, new: int, same: bool) -> Kin:
+        """The kin of a series of these records, after one more release."""
+        own, geometry = self.kin[kin], Geometry(*event.coverage.table[new].tolist())
+        if same:
+            return own.again(event, geometry)
+        known = Geometry(*self.records[row].tolist()) if row >= 0 else geometry
+        return Kin(own.of(known).add(Item(event, geometry)))
 
     def post(self, posting: Posting) -> None:
         """Make the charge."""
-        self.accounts += posting.fresh
+        self.kin += posting.fresh
+        self.records = np.concatenate([self.records, posting.records])
         self.default = posting.default
         if posting.coverage.all_series:
-            self.which = posting.which
+            self.states = posting.states
             return
         codes = posting.coverage.series
+        if not self.series.size:
+            self.series, self.states = codes, posting.states
+            return
         places = np.searchsorted(self.series, codes)
         known = self._known(codes, places)
-        self.which[places[known]] = posting.which[known]
+        self.states[places[known]] = posting.states[known]
         if not known.all():
             self.series = np.insert(self.series, places[~known], codes[~known])
-            self.which = np.insert(self.which, places[~known], posting.which[~known])
+            self.states = np.insert(self.states, places[~known], posting.states[~known], axis=0)
 
     def _find(self, codes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The state of each series."""
+        if not self.series.size:
+            return np.broadcast_to(self.default, (codes.size, 2))
         places = np.searchsorted(self.series, codes)
         known = self._known(codes, places)
-        found = np.full(codes.size, self.default, dtype=np.int64)
-        found[known] = self.which[places[known]]
+        found = np.tile(self.default, (codes.size, 1))
+        found[known] = self.states[places[known]]
         return found
 
     def _known(self, codes: NDArray[np.uint64], places: NDArray[np.intp]) -> NDArray[np.bool_]:
-        if not self.series.size:
-            return np.zeros(codes.size, dtype=bool)
         return np.asarray(self.series[np.minimum(places, self.series.size - 1)] == codes)
 
     def reset(self) -> None:
         """Forget what was spent; the limits stay."""
-        self.series, self.which = self.series[:0], self.which[:0]
-        self.default, self.accounts = 0, [Account()]
+        self.series, self.states, self.records = self.series[:0], self.states[:0], self.records[:0]
+        self.default, self.kin = _NEW.copy(), [Kin()]
 
     def limits_of(self, kind: str) -> list[Budget]:
         """The limits of a kind; of switches there may be one a window."""
@@ -149,9 +220,9 @@ class Book:
 
     def spending(self, name: str, window: int = 0) -> Iterator[Spending]:
         """The largest amounts of each kind, in the unit of each of its limits (of switches, or at `window`)."""
-        used, counts = np.unique(np.append(self.which, self.default), return_counts=True)
-        counts[used == self.default] -= 1
-        accounts = [self.accounts[i] for i in used.tolist()]
+        used, counts = np.unique(np.append(self.states[:, 0], self.default[0]), return_counts=True)
+        counts[used == self.default[0]] -= 1
+        accounts = [self.kin[i].account for i in used.tolist()]
         for kind in KINDS:
             own = [(each, n) for each, n in zip(accounts, counts.tolist(), strict=True) if kind in each.parts]
             asked: list[Budget | None] = [
@@ -213,7 +284,8 @@ def checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:
     RefusedError
         It exceeds a limit, or the releases together show what one of them hides. Nothing has been spent.
     """
-    if posting.again and any(account.void for account in posting.fresh):
+    accounts = [each.account for each in posting.fresh]
+    if posting.again and any(account.void for account in accounts):
         raise RefusedError(
             "ledger: the releases of a series together would show a record that one of them withholds as private, so "
             "that claim would be void; hide the same records in each"
@@ -226,11 +298,11 @@ def checked(event: Event, book: Book, posting: Posting) -> tuple[Spending, ...]:
             "would pass it by; set one for that too (reticent ledger limit)"
         )
     found = []
-    releases = max(account.releases for account in posting.fresh)
+    releases = max(account.releases for account in accounts)
     for kind in sorted(event.claims):
         limits: list[Budget | None] = [*book.limits_of(kind)]
         for limit in limits or [None]:
-            total = largest(posting.fresh, kind, 0 if limit is None else limit.window)
+            total = largest(accounts, kind, 0 if limit is None else limit.window)
             if limit is not None and not total.within(limit):
                 named = f" of data set {event.dataset}" if event.dataset else ""
                 raise RefusedError(

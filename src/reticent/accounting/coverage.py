@@ -62,19 +62,20 @@ class Coverage:
     series : uint64, shape (m,)
         Sorted codes; none for *all series* of a data set.
     which : uint32, shape (m,)
-        Row of `geometries` of each series.
-    geometries : tuple of Geometry
+        Row of `table` of each series.
+    table : int64, shape (geometries, 5)
+        The fields of each `Geometry`.
     """
 
     series: NDArray[np.uint64]
     which: NDArray[np.uint32]
-    geometries: tuple[Geometry, ...]
+    table: NDArray[np.int64]
 
     @classmethod
     def everything(cls, geometry: Geometry | None = None) -> Coverage:
         """All series of a data set, those that are yet to come included."""
         none = np.empty(0, dtype=np.uint64)
-        return cls(none, none.astype(np.uint32), (geometry or Geometry(),))
+        return cls(none, none.astype(np.uint32), np.array([geometry or Geometry()], dtype=np.int64))
 
     @classmethod
     def of(cls, series_ids: Iterable[Any], geometry: Geometry | None = None) -> Coverage:
@@ -82,18 +83,15 @@ class Coverage:
         ids = list(series_ids)
         if not ids:
             raise ArgumentError("series: name at least one, or leave it out for all series of the data set")
-        codes = series_codes(_key(), ids)
-        return cls._arranged(codes, np.zeros(codes.size, dtype=np.uint32), (geometry or Geometry(),))
-
-    @classmethod
-    def _arranged(
-        cls, codes: NDArray[np.uint64], which: NDArray[np.uint32], geometries: tuple[Geometry, ...]
-    ) -> Coverage:
-        order = np.argsort(codes)
-        codes, which = codes[order], which[order]
+        codes = np.sort(series_codes(_key(), ids))
         if (codes[1:] == codes[:-1]).any():
             raise InputError(_ALIKE)
-        return cls(codes, which, geometries)
+        return cls(codes, np.zeros(codes.size, dtype=np.uint32), np.array([geometry or Geometry()], dtype=np.int64))
+
+    @cached_property
+    def geometries(self) -> tuple[Geometry, ...]:
+        """The rows of the table."""
+        return tuple(map(Geometry, *self.table.T.tolist()))
 
     @property
     def all_series(self) -> bool:
@@ -102,30 +100,25 @@ class Coverage:
 
     def same_records(self, other: Coverage) -> bool:
         """Whether the same series have the same times in both, whatever the designs."""
-        mine, theirs = (
-            [each.geometries[i][:4] for i in each.which.tolist()] or [each.geometries[0][:4]] for each in (self, other)
-        )
-        return np.array_equal(self.series, other.series) and mine == theirs
+        mine, theirs = ((each.table if each.all_series else each.table[each.which])[:, :4] for each in (self, other))
+        return np.array_equal(self.series, other.series) and np.array_equal(mine, theirs)
 
     def widened(self, piece: Callable[[int], tuple[int, int]]) -> Coverage:
         """The same records, each stretch from the begin of its first tick's piece to the end of its last tick's."""
-        ends = ((piece(each.first)[0], piece(each.last)[1]) for each in self.geometries)
-        wide = (each._replace(first=a, last=b) for each, (a, b) in zip(self.geometries, ends, strict=True))
-        return Coverage(self.series, self.which, tuple(wide))
+        table = self.table.copy()
+        for column in (0, 1):
+            ticks, which = np.unique(table[:, column], return_inverse=True)
+            table[:, column] = np.array([piece(tick)[column] for tick in ticks.tolist()])[which]
+        return Coverage(self.series, self.which, table)
 
     def meets(self, other: Coverage) -> bool:
         """Whether some series has a stretch in one that meets its stretch in the other."""
-        if self.all_series or other.all_series:
-            mine, theirs = ({each.stretch for each in side.geometries} for side in (self, other))
-            return any(a <= d and c <= b for a, b in mine for c, d in theirs)
-        _, here, there = np.intersect1d(self.series, other.series, assume_unique=True, return_indices=True)
-        if not here.size:
-            return False
-        one, two = (
-            np.array([each.stretch for each in side.geometries])[side.which[at]]
-            for side, at in ((self, here), (other, there))
-        )
-        return bool(((one[:, 0] <= two[:, 1]) & (two[:, 0] <= one[:, 1])).any())
+        if self.all_series or other.all_series:  # which has but one
+            mine, theirs = self.table, other.table
+        else:
+            _, here, there = np.intersect1d(self.series, other.series, assume_unique=True, return_indices=True)
+            mine, theirs = self.table[self.which[here]], other.table[other.which[there]]
+        return bool(((mine[:, 0] <= theirs[:, 1]) & (theirs[:, 0] <= mine[:, 1])).any())
 
     @cached_property
     def digest(self) -> str:
@@ -134,9 +127,9 @@ class Coverage:
 
     def _raw(self) -> tuple[bytes, bytes]:
         """Codes, in which there is no pattern, and all else."""
-        head = _HEADER.pack(_MAGIC, self.series.size, len(self.geometries))
-        table = np.array(self.geometries, dtype="<i8").tobytes()
-        return head + self.series.astype("<u8").tobytes(), self.which.astype("<u4").tobytes() + table
+        head = _HEADER.pack(_MAGIC, self.series.size, len(self.table))
+        rest = self.which.astype("<u4").tobytes() + self.table.astype("<i8").tobytes()
+        return head + self.series.astype("<u8").tobytes(), rest
 
     def to_bytes(self) -> bytes:
         """Compact: one zlib stream, of which only what has patterns is compressed."""
@@ -168,8 +161,8 @@ class Coverage:
         at = _HEADER.size
         series = np.frombuffer(raw, dtype="<u8", count=size, offset=at).astype(np.uint64)
         which = np.frombuffer(raw, dtype="<u4", count=size, offset=at + 8 * size).astype(np.uint32)
-        table = np.frombuffer(raw, dtype="<i8", offset=at + 12 * size).reshape(count, 5).tolist()
-        return cls(series, which, tuple(Geometry(*row) for row in table))
+        table = np.frombuffer(raw, dtype="<i8", offset=at + 12 * size).reshape(count, 5).astype(np.int64)
+        return cls(series, which, table)
 
 
 class CoverageBuilder:
@@ -216,30 +209,29 @@ class CoverageBuilder:
         order = np.argsort(codes)
         codes = codes[order]
         starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-        if starts.size == codes.size:
-            which, geometries = _grouped(columns)
-            return Coverage(codes, which[order], geometries)
-        if not joined:
-            raise InputError(_ALIKE)
-        how = (np.minimum, np.maximum, np.add, np.add, np.maximum)  # codes of times are sums over records: they add up
-        columns = [each.reduceat(column[order], starts) for each, column in zip(how, columns, strict=True)]
-        return Coverage(codes[starts], *_grouped(columns))
+        if starts.size < codes.size:
+            if not joined:
+                raise InputError(_ALIKE)
+            how = (np.minimum, np.maximum, np.add, np.add, np.maximum)  # codes of times are sums over records
+            columns = [each.reduceat(column[order], starts) for each, column in zip(how, columns, strict=True)]
+            codes, order = codes[starts], np.arange(starts.size)
+        which, firsts = grouped(columns)
+        return Coverage(codes, which[order].astype(np.uint32), np.stack([each[firsts] for each in columns], axis=1))
 
 
 _ALIKE = "id: two series have identifiers that the ledger cannot tell apart; rename one of them"
 
 
-def _grouped(columns: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.uint32], tuple[Geometry, ...]]:
-    """The geometry of each series among the distinct ones, which come sorted."""
-    which = np.zeros(columns[0].size, dtype=np.uint32)
-    firsts = np.zeros(1, dtype=np.intp)
+def grouped(columns: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of the distinct rows, which come sorted, each row is; and where the first of each is."""
+    which, firsts = np.zeros(columns[0].size, dtype=np.intp), np.zeros(1, dtype=np.intp)
     varying = [each for each in columns if (each != each[0]).any()]
     if varying:
         order = np.lexsort(varying[::-1])
         new = np.concatenate([[True], np.any([np.diff(each[order]) != 0 for each in varying], axis=0)])
         which[order] = np.cumsum(new) - 1
         firsts = order[new]
-    return which, tuple(map(Geometry, *(each[firsts].tolist() for each in columns)))
+    return which, firsts
 
 
 def _key() -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import altair as alt
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +12,7 @@ from reticent.cli import app
 from reticent.errors import ArgumentError
 from reticent.experiments import EXPERIMENTS, Experiment, Outcome, find, write
 from reticent.experiments.sources import SOURCES, located
+from reticent.reports import vega
 
 
 def test_names_are_unique_and_every_function_and_source_exists() -> None:
@@ -63,7 +63,7 @@ def test_what_is_there_of_the_data_is_used(tmp_path: Path) -> None:
 
 def test_four_files_are_written(tmp_path: Path) -> None:
     rows = [{"x": 1, "y": 0.5}, {"x": 2, "y": 0.25}]
-    chart = alt.Chart(alt.InlineData(values=rows)).mark_line().encode(x="x:Q", y="y:Q")
+    chart = vega.chart(rows).mark("line").encode(x="x:Q", y="y:Q")
     experiment = Experiment("small", "A small one", "nowhere:none")
     paths = write(experiment, Outcome(rows, chart, "It falls.", "| a |\n| --- |"), tmp_path / "new" / "folder")
     assert [path.name for path in paths] == ["small.csv", "small.svg", "small.png", "small.md"]

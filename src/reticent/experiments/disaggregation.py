@@ -12,7 +12,8 @@ from reticent.attacks import AttackResult
 from reticent.attacks.disaggregation import BITS, disaggregation
 from reticent.experiments.frame import Outcome, Progress, markdown, part, spread
 from reticent.experiments.loads import sub_metered
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 
 LOW = 0  # watts
 
@@ -162,29 +163,25 @@ def _table(lines: Lines) -> str:
 
 
 def _chart(lines: Lines) -> Any:
-    import altair as alt
-
     top = max(each.protected.estimate().high for line in lines.values() for each in line)
     pairs = list(dict.fromkeys(names[:2] for names in lines))
     panels = [
         _panel({name: lines[*pair, name] for name in COLOURS}, ", ".join(pair), top, place % 2 == 0)
         for place, pair in enumerate(pairs)
     ]
-    strips = [alt.hconcat(*panels[k : k + 2], spacing=84) for k in range(0, len(panels), 2)]
-    caption = alt.Title(
-        "Which appliances are on, from the coarsened load of the house",
-        subtitle=[
+    strips = [vega.hconcat(*panels[k : k + 2], spacing=84) for k in range(0, len(panels), 2)]
+    caption = {
+        "text": "Which appliances are on, from the coarsened load of the house",
+        "subtitle": [
             "bands: 95 % intervals over days; dashed: the load itself is published",
             "grey: the appliance is called on at all times, without looking",
         ],
-        offset=14,
-    )
-    return alt.vconcat(*strips, spacing=24).properties(title=caption)
+        "offset": 14,
+    }
+    return vega.vconcat(*strips, spacing=24).properties(title=caption)
 
 
 def _panel(lines: Mapping[str, Sequence[AttackResult]], title: str, top: float, first: bool) -> Any:
-    import altair as alt
-
     rows = [
         {"adversary": name, "bits": each.settings["bits"], **each.row()}
         for name, line in lines.items()
@@ -195,22 +192,22 @@ def _panel(lines: Mapping[str, Sequence[AttackResult]], title: str, top: float, 
     labels.append({"label": "always on", "adversary": "always on", "bits": ends[0]["bits"]})
     heights = spread([*(end["protected"] for end in ends), ends[0]["baseline"]], 0.08 * top)
     named = [{**label, "height": height} for label, height in zip(labels, heights, strict=True)]
-    colours = alt.Scale(domain=[*COLOURS, "always on"], range=[*COLOURS.values(), PALETTE[7]])
-    colour = alt.Color("adversary:N", scale=colours, legend=None)
-    scale = alt.Scale(domain=[0, 1.05 * top], nice=False)
-    x = alt.X("bits:Q", title="ε (bits a reading)", axis=alt.Axis(tickCount=6, format="d", grid=False))
-    y = alt.Y("protected:Q", title="f-score" if first else None, scale=scale, axis=alt.Axis(tickCount=5))
+    colours = {"domain": [*COLOURS, "always on"], "range": [*COLOURS.values(), PALETTE[7]]}
+    colour = vega.field("adversary:N", scale=colours, legend=None)
+    scale = {"domain": [0, 1.05 * top], "nice": False}
+    x = vega.field("bits:Q", title="ε (bits a reading)", axis={"tickCount": 6, "format": "d", "grid": False})
+    y = vega.field("protected:Q", title="f-score" if first else None, scale=scale, axis={"tickCount": 5})
     layers = (
-        alt.Chart(data(ends[:1])).mark_rule(color=PALETTE[7], strokeWidth=2).encode(y=alt.Y("baseline:Q", scale=scale)),
-        alt.Chart(data(ends)).mark_rule(strokeDash=[3, 3], opacity=0.7).encode(y="control:Q", color=colour),
-        alt.Chart(data(rows))
-        .mark_area(opacity=0.18)
-        .encode(x=x, y=alt.Y("protected_low:Q", scale=scale), y2="protected_high:Q", color=colour),
-        alt.Chart(data(rows))
-        .mark_line(strokeWidth=2, point={"size": 26, "filled": True})
-        .encode(x=x, y=y, color=colour),
-        alt.Chart(data(named))
-        .mark_text(align="left", dx=6, fontSize=11)
-        .encode(x=x, y=alt.Y("height:Q", scale=scale), text="label:N", color=colour),
+        vega.chart(ends[:1])
+        .mark("rule", color=PALETTE[7], strokeWidth=2)
+        .encode(y=vega.field("baseline:Q", scale=scale)),
+        vega.chart(ends).mark("rule", strokeDash=[3, 3], opacity=0.7).encode(y="control:Q", color=colour),
+        vega.chart(rows)
+        .mark("area", opacity=0.18)
+        .encode(x=x, y=vega.field("protected_low:Q", scale=scale), y2="protected_high", color=colour),
+        vega.chart(rows).mark("line", strokeWidth=2, point={"size": 26, "filled": True}).encode(x=x, y=y, color=colour),
+        vega.chart(named)
+        .mark("text", align="left", dx=6, fontSize=11)
+        .encode(x=x, y=vega.field("height:Q", scale=scale), text="label:N", color=colour),
     )
-    return alt.layer(*layers).properties(width=250, height=170, title=alt.Title(title, fontSize=13))
+    return vega.layer(*layers).properties(width=250, height=170, title={"text": title, "fontSize": 13})

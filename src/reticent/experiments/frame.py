@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from reticent.experiments.sources import located
+from reticent.reports.vega import Chart
 
 Rows = Sequence[Mapping[str, Any]]
 Progress: TypeAlias = Callable[[int, int], None]  # what is done, and what is to be done in all
@@ -24,7 +25,7 @@ class Outcome:
     ----------
     rows : sequence of mappings
         Tidy: one observation a row, the same keys in each.
-    chart : altair chart
+    chart : Chart
     findings : str
         What came out, in sentences.
     table : str
@@ -32,7 +33,7 @@ class Outcome:
     """
 
     rows: Rows
-    chart: Any
+    chart: Chart
     findings: str
     table: str = ""
 
@@ -91,7 +92,7 @@ def write(experiment: Experiment, outcome: Outcome, folder: Path) -> tuple[Path,
         writer = csv.DictWriter(file, list(outcome.rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(outcome.rows)
-    spec = styled(outcome.chart).to_dict(validate=False)
+    spec = styled(outcome.chart)
     svg.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
     png.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
     parts = (f"# {experiment.title}", outcome.findings, outcome.table)
@@ -99,9 +100,9 @@ def write(experiment: Experiment, outcome: Outcome, folder: Path) -> tuple[Path,
     return rows, svg, png, words
 
 
-def styled(chart: Any) -> Any:
+def styled(chart: Chart) -> dict[str, Any]:
     """One look for all figures."""
-    return chart.configure(
+    return chart.finished(
         background="white",
         font="sans-serif",
         padding=12,

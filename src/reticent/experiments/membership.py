@@ -15,7 +15,8 @@ from reticent.attacks.membership import ADVERSARIES, BITS, ROUNDS, RULES, SIZES,
 from reticent.errors import InputError
 from reticent.experiments.frame import Outcome, Progress, markdown, part, spread
 from reticent.experiments.loads import household_days, weekly_totals
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 
 CLAIMED = ((4, 2), (8, 3))  # (n, ε) where the paper says that the advantage is about zero
 NEGLIGIBLE = 0.05
@@ -213,8 +214,6 @@ def _interval(result: AttackResult) -> str:
 
 
 def _chart(results: Sequence[AttackResult]) -> Any:
-    import altair as alt
-
     strips = []
     for title in dict.fromkeys(each.settings["readings"] for each in results):
         for rule, said in SHOWN.items():
@@ -223,22 +222,20 @@ def _chart(results: Sequence[AttackResult]) -> Any:
                 _panel([e for e in here if e.name.endswith(adversary)], adversary, place == 0)
                 for place, adversary in enumerate(ADVERSARIES)
             ]
-            name = alt.Title(f"{title}, {said}", fontSize=13, fontWeight="bold")
-            strips.append(alt.hconcat(*panels, spacing=46).properties(title=name))
-    caption = alt.Title(
-        "Which of two households is in the mean of n?",
-        subtitle=[
+            name = {"text": f"{title}, {said}", "fontSize": 13, "fontWeight": "bold"}
+            strips.append(vega.hconcat(*panels, spacing=46).properties(title=name))
+    caption = {
+        "text": "Which of two households is in the mean of n?",
+        "subtitle": [
             "bands: 95 % intervals; dashed: the exact mean is published",
             "circles: (n = 4, ε = 2) and (n = 8, ε = 3), where the paper says that there is almost no advantage",
         ],
-        offset=14,
-    )
-    return alt.vconcat(*strips, spacing=26).properties(title=caption)
+        "offset": 14,
+    }
+    return vega.vconcat(*strips, spacing=26).properties(title=caption)
 
 
 def _panel(results: Sequence[AttackResult], title: str, first: bool) -> Any:
-    import altair as alt
-
     rows = [{"n": e.settings["n"], "bits": e.settings["bits"], **e.row()} for e in results]
     sizes = list(dict.fromkeys(row["n"] for row in rows))
     last = max(row["bits"] for row in rows)
@@ -246,19 +243,19 @@ def _panel(results: Sequence[AttackResult], title: str, first: bool) -> Any:
     heights = spread([row["protected"] for row in ends], 0.095)
     labels = [{**row, "label": f"n = {row['n']}", "height": at} for row, at in zip(ends, heights, strict=True)]
     marks = [row for row in rows if (row["n"], row["bits"]) in CLAIMED]
-    colour = alt.Color("n:N", legend=None, scale=alt.Scale(domain=sizes, range=list(PALETTE[: len(sizes)])))
-    scale = alt.Scale(domain=[-0.1, 1], nice=False)
-    x = alt.X("bits:Q", title="ε (bits a reading)", axis=alt.Axis(tickCount=5, format="d", grid=False))
-    y = alt.Y("protected:Q", title="advantage" if first else None, scale=scale, axis=alt.Axis(tickCount=5))
+    colour = vega.field("n:N", legend=None, scale={"domain": sizes, "range": list(PALETTE[: len(sizes)])})
+    scale = {"domain": [-0.1, 1], "nice": False}
+    x = vega.field("bits:Q", title="ε (bits a reading)", axis={"tickCount": 5, "format": "d", "grid": False})
+    y = vega.field("protected:Q", title="advantage" if first else None, scale=scale, axis={"tickCount": 5})
     layers = (
-        alt.Chart(data(ends)).mark_rule(strokeDash=[3, 3], opacity=0.55).encode(y=alt.Y("control:Q"), color=colour),
-        alt.Chart(data(rows))
-        .mark_area(opacity=0.22)
-        .encode(x=x, y=alt.Y("protected_low:Q", scale=scale), y2="protected_high:Q", color=colour),
-        alt.Chart(data(rows)).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
-        alt.Chart(data(marks)).mark_point(size=80, strokeWidth=2, filled=False).encode(x=x, y=y, color=colour),
-        alt.Chart(data(labels))
-        .mark_text(align="left", dx=6, fontSize=11)
-        .encode(x=x, y=alt.Y("height:Q", scale=scale), text="label:N", color=colour),
+        vega.chart(ends).mark("rule", strokeDash=[3, 3], opacity=0.55).encode(y=vega.field("control:Q"), color=colour),
+        vega.chart(rows)
+        .mark("area", opacity=0.22)
+        .encode(x=x, y=vega.field("protected_low:Q", scale=scale), y2="protected_high", color=colour),
+        vega.chart(rows).mark("line", strokeWidth=2).encode(x=x, y=y, color=colour),
+        vega.chart(marks).mark("point", size=80, strokeWidth=2, filled=False).encode(x=x, y=y, color=colour),
+        vega.chart(labels)
+        .mark("text", align="left", dx=6, fontSize=11)
+        .encode(x=x, y=vega.field("height:Q", scale=scale), text="label:N", color=colour),
     )
-    return alt.layer(*layers).properties(width=185, height=135, title=alt.Title(f"by {title}", fontSize=12))
+    return vega.layer(*layers).properties(width=185, height=135, title={"text": f"by {title}", "fontSize": 12})

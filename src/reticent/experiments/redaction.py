@@ -22,7 +22,8 @@ from reticent.redaction import (
     sequential_redaction,
     three_region,
 )
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 
 THRESHOLD = 0.15  # the paper's Fig. 2 leaves ε' open; all three regions are met here
 UNUSUAL = (0.6612, 0.9845)  # λ < 0: the influence is not convex (erratum 13)
@@ -67,26 +68,24 @@ def printed_delta_star(alpha: float, beta: float, epsilon: float) -> int:
 
 
 def _influence_chart(rows: Sequence[Row], letters: str) -> Any:
-    import altair as alt
-
     def lines(chosen: Sequence[Row]) -> Any:
         return (
-            alt.Chart(data({**row, "value": f"X = {row['value']}"} for row in chosen))
-            .mark_line(point={"size": 60}, strokeWidth=2)
+            vega.chart({**row, "value": f"X = {row['value']}"} for row in chosen)
+            .mark("line", point={"size": 60}, strokeWidth=2)
             .encode(
-                x=alt.X("distance:O", title="distance from the private record", axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("influence:Q", title="pointwise influence (nats)"),
-                color=alt.Color("value:N", title="on the value", scale=alt.Scale(range=list(PALETTE[:2]))),
+                x=vega.field("distance:O", title="distance from the private record", axis={"labelAngle": 0}),
+                y=vega.field("influence:Q", title="pointwise influence (nats)"),
+                color=vega.field("value:N", title="on the value", scale={"range": list(PALETTE[:2])}),
             )
         )
 
     usual = [row for row in rows if row["alpha"] == 0.25]
-    threshold = alt.Chart(data([{"y": THRESHOLD}])).mark_rule(strokeDash=[5, 4], color="#555").encode(y="y:Q")
+    threshold = vega.chart([{"y": THRESHOLD}]).mark("rule", strokeDash=[5, 4], color="#555").encode(y="y:Q")
     bands = [{"distance": d, "y": 0.74, "region": f"R_{letter}"} for d, letter in enumerate(letters, 1)]
-    names = alt.Chart(data(bands)).mark_text(color="#333").encode(x="distance:O", y="y:Q", text="region:N")
+    names = vega.chart(bands).mark("text", color="#333").encode(x="distance:O", y="y:Q", text="region:N")
     note = (
-        alt.Chart(data([{"distance": 6, "y": THRESHOLD, "text": f"ε′ = {THRESHOLD}"}]))
-        .mark_text(dy=-9, color="#333")
+        vega.chart([{"distance": 6, "y": THRESHOLD, "text": f"ε′ = {THRESHOLD}"}])
+        .mark("text", dy=-9, color="#333")
         .encode(x="distance:O", y="y:Q", text="text:N")
     )
     left = (lines(usual) + threshold + names + note).properties(
@@ -96,7 +95,7 @@ def _influence_chart(rows: Sequence[Row], letters: str) -> Any:
     right = lines(unusual).properties(
         width=360, height=280, title=f"λ < 0 is not convex: α = {UNUSUAL[0]}, β = {UNUSUAL[1]}"
     )
-    return alt.hconcat(left, right, spacing=36)
+    return vega.hconcat(left, right, spacing=36)
 
 
 Design = Callable[[MarkovChain, int, float], tuple[float, float]]
@@ -146,45 +145,39 @@ def utility(
 
 
 def _utility_chart(rows: Sequence[Row]) -> Any:
-    import altair as alt
-
     names = list(DESIGNS)
     colours = ["#9aa0a6", "#3c4043", PALETTE[0], PALETTE[4], PALETTE[1], PALETTE[2], PALETTE[3]]
     dashes = [[2, 3], [7, 5], [1, 0], [5, 3], [1, 0], [1, 0], [1, 0]]
-    colour = alt.Color("mechanism:N", title=None, sort=names, scale=alt.Scale(domain=names, range=colours))
-    dash = alt.StrokeDash("mechanism:N", title=None, sort=names, scale=alt.Scale(domain=names, range=dashes))
+    colour = vega.field("mechanism:N", title=None, sort=names, scale={"domain": names, "range": colours})
+    dash = vega.field("mechanism:N", title=None, sort=names, scale={"domain": names, "range": dashes})
     top = max(row["epsilon"] for row in rows)
 
     def lines(y: str, title: str, drawn: Sequence[str], scale: Any) -> Any:
         layers = [
-            alt.Chart(data(row for row in rows if row["mechanism"] == name))
-            .mark_line(strokeWidth=2.2)
+            vega.chart(row for row in rows if row["mechanism"] == name)
+            .mark("line", strokeWidth=2.2)
             .encode(
-                x=alt.X("epsilon:Q", title="ε asked for (nats)", scale=alt.Scale(domain=[0, top], nice=False)),
-                y=alt.Y(f"{y}:Q", title=title, scale=scale),
+                x=vega.field("epsilon:Q", title="ε asked for (nats)", scale={"domain": [0, top], "nice": False}),
+                y=vega.field(f"{y}:Q", title=title, scale=scale),
                 color=colour,
                 strokeDash=dash,
             )
             for name in drawn
         ]
-        return alt.layer(*layers).properties(width=400, height=320)
+        return vega.layer(*layers).properties(width=400, height=320)
 
     above = [*names[2:], *names[:2]]  # the bounds coincide with the quilt: draw them over it
-    left = lines("utility", "utility (expected share released)", above, alt.Scale(zero=False)).properties(
-        title="Utility"
-    )
-    leaks = lines("leakage", "exact leakage (nats)", names[2:], alt.Scale())
+    left = lines("utility", "utility (expected share released)", above, {"zero": False}).properties(title="Utility")
+    leaks = lines("leakage", "exact leakage (nats)", names[2:], {})
     words = (
-        alt.Chart(
-            data(
-                [{"epsilon": top, "leakage": 0.12 * top, "text": "calibrated, optimal and sequential: on the diagonal"}]
-            )
+        vega.chart(
+            [{"epsilon": top, "leakage": 0.12 * top, "text": "calibrated, optimal and sequential: on the diagonal"}]
         )
-        .mark_text(align="right", color="#333", dx=-6)
+        .mark("text", align="right", color="#333", dx=-6)
         .encode(x="epsilon:Q", y="leakage:Q", text="text:N")
     )
-    right = alt.layer(leaks, words).properties(title="Exact leakage against the ε promised")
-    return alt.hconcat(left, right, spacing=36)
+    right = vega.layer(leaks, words).properties(title="Exact leakage against the ε promised")
+    return vega.hconcat(left, right, spacing=36)
 
 
 def probabilities(
@@ -224,8 +217,6 @@ def probabilities(
 
 
 def _probability_chart(rows: Sequence[Row], policies: Mapping[str, RedactionPolicy]) -> Any:
-    import altair as alt
-
     shown = 1 + max(int(np.flatnonzero(policy.probabilities.max(axis=1))[-1]) for policy in policies.values())
     panels = []
     for name, policy in policies.items():
@@ -235,19 +226,19 @@ def _probability_chart(rows: Sequence[Row], policies: Mapping[str, RedactionPoli
             if row["mechanism"] == name and row["record"] <= shown
         ]
         panel = (
-            alt.Chart(data(chosen))
-            .mark_line(interpolate="step", strokeWidth=2.2)
+            vega.chart(chosen)
+            .mark("line", interpolate="step", strokeWidth=2.2)
             .encode(
-                x=alt.X("record:Q", title="record (0 is private)", axis=alt.Axis(tickMinStep=1)),
-                y=alt.Y("withheld:Q", title="Pr(withheld | value)", scale=alt.Scale(domain=[0, 1.02])),
-                color=alt.Color("value:N", title=None, scale=alt.Scale(range=list(PALETTE[:2]))),
-                strokeDash=alt.StrokeDash("value:N", title=None, scale=alt.Scale(range=[[1, 0], [5, 3]])),
+                x=vega.field("record:Q", title="record (0 is private)", axis={"tickMinStep": 1}),
+                y=vega.field("withheld:Q", title="Pr(withheld | value)", scale={"domain": [0, 1.02]}),
+                color=vega.field("value:N", title=None, scale={"range": list(PALETTE[:2])}),
+                strokeDash=vega.field("value:N", title=None, scale={"range": [[1, 0], [5, 3]]}),
             )
             .properties(
                 width=360,
                 height=190,
-                title=alt.Title(name, subtitle=f"leaks {policy.leakage():.4f} nats, releases {policy.utility():.2%}"),
+                title={"text": name, "subtitle": f"leaks {policy.leakage():.4f} nats, releases {policy.utility():.2%}"},
             )
         )
         panels.append(panel)
-    return alt.concat(*panels, columns=2, spacing=28)
+    return vega.concat(*panels, columns=2, spacing=28)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from reticent.experiments.frame import Outcome
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 from reticent.switching import (
     Displacement,
     FootruleSwitch,
@@ -73,8 +74,6 @@ def lumped(law: Displacement, most: int) -> float:
 
 
 def _chart(rows: Sequence[Mapping[str, Any]], window: int) -> Any:
-    import altair as alt
-
     means = {row["mechanism"]: row for row in rows}
     labels = {}
     for name, row in means.items():
@@ -89,38 +88,36 @@ def _chart(rows: Sequence[Mapping[str, Any]], window: int) -> Any:
         if -3 * window <= row["offset"] <= 4 * window and row["probability"] >= 1e-4
     ]
     return (
-        alt.Chart(data(shown))
-        .mark_line(strokeWidth=2)
+        vega.chart(shown)
+        .mark("line", strokeWidth=2)
         .encode(
-            x=alt.X(
+            x=vega.field(
                 "offset:Q",
                 title="displacement in steps (negative: released early)",
-                scale=alt.Scale(domain=[-3 * window, 4 * window], nice=False),
+                scale={"domain": [-3 * window, 4 * window], "nice": False},
             ),
-            y=alt.Y(
+            y=vega.field(
                 "probability:Q",
                 title="probability (log scale)",
-                scale=alt.Scale(type="log", domain=[1e-4, 1]),
-                axis=alt.Axis(values=[1e-4, 1e-3, 1e-2, 1e-1, 1]),
+                scale={"type": "log", "domain": [1e-4, 1]},
+                axis={"values": [1e-4, 1e-3, 1e-2, 1e-1, 1]},
             ),
-            color=alt.Color(
+            color=vega.field(
                 "mechanism:N",
                 title=f"mechanism: mean |displacement|, δ at ε = {next(iter(rows))['epsilon']:g}",
                 sort=names,
-                scale=alt.Scale(domain=names, range=colours),
-                legend=alt.Legend(orient="right", titleLimit=400),
+                scale={"domain": names, "range": colours},
+                legend={"orient": "right", "titleLimit": 400},
             ),
-            strokeDash=alt.StrokeDash(
-                "mechanism:N", sort=names, scale=alt.Scale(domain=names, range=dashes), legend=None
-            ),
+            strokeDash=vega.field("mechanism:N", sort=names, scale={"domain": names, "range": dashes}, legend=None),
         )
         .properties(
             width=560,
             height=340,
-            title=alt.Title(
-                f"Where a value goes, k = {window}",
-                subtitle=f"RanSwitch as published: {means[PUBLISHED]['mean_lumped_at_2k']:.3f} steps with all beyond "
-                f"2k counted as 2k, as in the paper; {means[PUBLISHED]['mean_displacement']:.3f} in truth",
-            ),
+            title={
+                "text": f"Where a value goes, k = {window}",
+                "subtitle": f"RanSwitch as published: {means[PUBLISHED]['mean_lumped_at_2k']:.3f} steps with all "
+                f"beyond 2k counted as 2k, as in the paper; {means[PUBLISHED]['mean_displacement']:.3f} in truth",
+            },
         )
     )

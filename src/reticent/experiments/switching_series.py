@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from reticent.experiments.frame import Outcome, Progress, markdown, part
 from reticent.experiments.panels import Panel, Series, load_panel
 from reticent.randomness import seeded_source
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 from reticent.switching import (
     CostCounts,
     Dispatch,
@@ -243,8 +244,6 @@ def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import altair as alt
-
     names = list(dict.fromkeys(row["mechanism"] for row in rows))
     strips = []
     for title in dict.fromkeys(row["data"] for row in rows):
@@ -264,28 +263,28 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
                 for row in here
                 if row["measure"] == measure
             ]
-            axis = alt.Axis() if place == 0 else None
+            axis: dict[str, Any] | None = {} if place == 0 else None
             panels.append(
-                alt.Chart(data(chosen))
-                .mark_bar(height=13)
+                vega.chart(chosen)
+                .mark("bar", height=13)
                 .encode(
-                    x=alt.X("after:Q", title=measure, axis=alt.Axis(tickCount=4)),
-                    y=alt.Y("mechanism:N", title=None, sort=names, axis=axis),
-                    color=alt.Color(
+                    x=vega.field("after:Q", title=measure, axis={"tickCount": 4}),
+                    y=vega.field("mechanism:N", title=None, sort=names, axis=axis),
+                    color=vega.field(
                         "kind:N",
                         title="guarantee",
                         sort=["δ ≤ 1e-6", "large δ", "no guarantee claimed"],
-                        scale=alt.Scale(
-                            domain=["δ ≤ 1e-6", "large δ", "no guarantee claimed"],
-                            range=[PALETTE[0], PALETTE[1], PALETTE[7]],
-                        ),
-                        legend=alt.Legend(orient="top"),
+                        scale={
+                            "domain": ["δ ≤ 1e-6", "large δ", "no guarantee claimed"],
+                            "range": [PALETTE[0], PALETTE[1], PALETTE[7]],
+                        },
+                        legend={"orient": "top"},
                     ),
                 )
                 .properties(width=180, height=150)
             )
-        strip = alt.hconcat(*panels, spacing=14).properties(
+        strip = vega.hconcat(*panels, spacing=14).properties(
             title=f"{title}: {here[0]['series']} series, k = {here[0]['window']}, ε = {here[0]['epsilon']:g}"
         )
         strips.append(strip)
-    return alt.vconcat(*strips, spacing=22)
+    return vega.vconcat(*strips, spacing=22)

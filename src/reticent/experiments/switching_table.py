@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from reticent.experiments.frame import Outcome, markdown
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 from reticent.switching import FootruleSwitch, MallowsSwitch, RanSwitch, StaSwitch, Switch
 
 WINDOWS = (2, 4, 10, 24)
@@ -96,34 +97,32 @@ def _markdown(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import altair as alt
-
     names = [FOOTRULE, STREAM, RAN, STA]  # MallowsSwitch moves the values of a file as far as those of a stream
     colours = [PALETTE[2], PALETTE[0], PALETTE[1], PALETTE[3]]
 
     scales = {
-        "mean_displacement": alt.Scale(type="log", domain=[0.004, 200], nice=False),
-        "delta": alt.Scale(domain=[0, 1]),
+        "mean_displacement": {"type": "log", "domain": [0.004, 200], "nice": False},
+        "delta": {"domain": [0, 1]},
     }
 
     def lines(y: str, title: str, ticks: Sequence[float]) -> Any:
         return (
-            alt.Chart(data(row for row in rows if row["mechanism"] in names))
-            .mark_line(strokeWidth=2, point={"size": 35})
+            vega.chart(row for row in rows if row["mechanism"] in names)
+            .mark("line", strokeWidth=2, point={"size": 35})
             .encode(
-                x=alt.X("epsilon:Q", title="ε (nats)", axis=alt.Axis(values=[0, 2, 4, 6])),
-                y=alt.Y(f"{y}:Q", title=title, scale=scales[y], axis=alt.Axis(values=list(ticks))),
-                color=alt.Color(
+                x=vega.field("epsilon:Q", title="ε (nats)", axis={"values": [0, 2, 4, 6]}),
+                y=vega.field(f"{y}:Q", title=title, scale=scales[y], axis={"values": list(ticks)}),
+                color=vega.field(
                     "mechanism:N",
                     title=None,
                     sort=names,
-                    scale=alt.Scale(domain=names, range=colours),
-                    legend=alt.Legend(orient="top"),
+                    scale={"domain": names, "range": colours},
+                    legend={"orient": "top"},
                 ),
             )
             .properties(width=210, height=200)
-            .facet(column=alt.Column("window:O", title=None, header=alt.Header(labelExpr="'k = ' + datum.value")))
+            .facet(column=vega.field("window:O", title=None, header={"labelExpr": "'k = ' + datum.value"}))
         )
 
     moved = lines("mean_displacement", "mean |displacement| (steps)", (0.01, 0.1, 1, 10, 100))
-    return alt.vconcat(moved, lines("delta", "δ at that ε", (0, 0.2, 0.4, 0.6, 0.8, 1)), spacing=24)
+    return vega.vconcat(moved, lines("delta", "δ at that ε", (0, 0.2, 0.4, 0.6, 0.8, 1)), spacing=24)

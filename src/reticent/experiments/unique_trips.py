@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from reticent.attacks.uniqueness import uniqueness
 from reticent.errors import InputError
 from reticent.experiments.frame import Outcome, Progress, part
-from reticent.reports.drawing import PALETTE, data
+from reticent.reports import vega
+from reticent.reports.drawing import PALETTE
 
 Floats = NDArray[np.float64]
 
@@ -125,33 +126,31 @@ def _findings(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import altair as alt
-
     named = [{**row, "sample": f"{row['city']}: {row['trips']:,} trips"} for row in rows]
     samples = list(dict.fromkeys(row["sample"] for row in named))
     cities = list(dict.fromkeys(row["city"] for row in named))
     colours = [PALETTE[cities.index(sample.split(":")[0])] for sample in samples]
     dashes = [[5, 3] if place % 2 == 0 else [1, 0] for place in range(len(samples))]
-    colour = alt.Color("sample:N", title=None, sort=samples, scale=alt.Scale(domain=samples, range=colours))
-    dash = alt.StrokeDash("sample:N", title=None, sort=samples, scale=alt.Scale(domain=samples, range=dashes))
+    colour = vega.field("sample:N", title=None, sort=samples, scale={"domain": samples, "range": colours})
+    dash = vega.field("sample:N", title=None, sort=samples, scale={"domain": samples, "range": dashes})
     lines = (
-        alt.Chart(data(named))
-        .mark_line(strokeWidth=2.2)
+        vega.chart(named)
+        .mark("line", strokeWidth=2.2)
         .encode(
-            x=alt.X("bits:Q", title="ε (bits a trip)", axis=alt.Axis(tickCount=10)),
-            y=alt.Y("unique_share:Q", title="trips with a unique start and end", axis=alt.Axis(format=".0%")),
+            x=vega.field("bits:Q", title="ε (bits a trip)", axis={"tickCount": 10}),
+            y=vega.field("unique_share:Q", title="trips with a unique start and end", axis={"format": ".0%"}),
             color=colour,
             strokeDash=dash,
         )
     )
     limits = [row for row in named if row["bits"] == named[-1]["bits"]]
     rules = (
-        alt.Chart(data(limits))
-        .mark_rule(strokeWidth=1, opacity=0.6)
+        vega.chart(limits)
+        .mark("rule", strokeWidth=1, opacity=0.6)
         .encode(y="unique_share_exact:Q", color=colour, strokeDash=dash)
     )
     return (lines + rules).properties(
         width=520,
         height=320,
-        title=alt.Title("Unique trips against ε", subtitle="thin horizontal lines: coordinates as recorded"),
+        title={"text": "Unique trips against ε", "subtitle": "thin horizontal lines: coordinates as recorded"},
     )

@@ -19,7 +19,7 @@ __all__ = ["private_report", "public_report", "warm_up", "with_composition"]
 
 def warm_up() -> None:
     """Load what draws the charts, beside other work: it takes longer than to draw them."""
-    for name in ("altair", "vl_convert", "reticent.reports.page"):
+    for name in ("vl_convert", "reticent.reports.page"):
         import_module(name)
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reticent.attacks.frame import AttackResult, Measure
+from reticent.reports import vega
 from reticent.reports.account import Pairs, Table, released
-from reticent.reports.drawing import BLUE, ORANGE, PALETTE, RED, Figure, axis, data, figure
+from reticent.reports.drawing import BLUE, ORANGE, PALETTE, RED, Figure, axis, figure
 from reticent.reports.words import LABEL, label, number, several
 
 if TYPE_CHECKING:
@@ -195,22 +196,22 @@ def _figures(results: Sequence[AttackResult]) -> Iterator[Figure]:
         ]
 
     def draw(width: int) -> Any:
-        import altair as alt
-
         room = width // 6
-        along = alt.X("x:Q", axis=axis("share, or advantage", tickCount=5), scale=alt.Scale(domain=[0, 1], clamp=True))
-        down = alt.Y("place:O", axis=None)
-        named = data({**span, "name": _fitting(span["name"], room)} for span in spans)
-        text = alt.Chart(named).mark_text(align="left", dy=-13).encode(x=alt.value(0), y=down, text="name:N")
-        line = alt.Chart(named).mark_rule(color=BLUE, strokeWidth=6, opacity=0.35).encode(along, down, x2="x2:Q")
-        points = alt.Chart(data(rows)).encode(
+        along = vega.field(
+            "x:Q", axis=axis("share, or advantage", tickCount=5), scale={"domain": [0, 1], "clamp": True}
+        )
+        down = vega.field("place:O", axis=None)
+        named = [{**span, "name": _fitting(span["name"], room)} for span in spans]
+        text = vega.chart(named).mark("text", align="left", dy=-13).encode(x=vega.value(0), y=down, text="name:N")
+        line = vega.chart(named).mark("rule", color=BLUE, strokeWidth=6, opacity=0.35).encode(x=along, y=down, x2="x2")
+        points = vega.chart(rows).encode(
             x=along,
             y=down,
-            color=alt.Color("what:N", title=None, scale=alt.Scale(domain=list(_MARKS), range=[*_MARKS.values()])),
+            color=vega.field("what:N", title=None, scale={"domain": list(_MARKS), "range": [*_MARKS.values()]}),
         )
-        dots = points.transform_filter("datum.what != 'bound'").mark_point(size=70, filled=True, opacity=1)
-        bounds = points.transform_filter("datum.what == 'bound'").mark_tick(thickness=3, size=18)
-        return (text + line + bounds + dots).properties(width=width, height=alt.Step(38))
+        dots = points.filter("datum.what != 'bound'").mark("point", size=70, filled=True, opacity=1)
+        bounds = points.filter("datum.what == 'bound'").mark("tick", thickness=3, size=18)
+        return (text + line + bounds + dots).properties(width=width, height={"step": 38})
 
     yield figure(
         "What each adversary achieves",

@@ -13,8 +13,9 @@ from typing import Any
 
 from reticent.quantization import LocalQuantization
 from reticent.quantization.quantizers import Quantizer
+from reticent.reports import vega
 from reticent.reports.account import Table
-from reticent.reports.drawing import PALETTE, Figure, data, figure
+from reticent.reports.drawing import PALETTE, Figure, figure
 from reticent.reports.words import DIGITS, label, number, several
 
 LISTED = 32  # cells
@@ -117,10 +118,8 @@ def axes(columns: Sequence[Cells], note: str = "") -> Iterator[Figure]:
         return
 
     def draw(width: int) -> Any:
-        import altair as alt
-
         charts = [_axis(cells, width) for cells in drawn]
-        return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=14)
+        return charts[0] if len(charts) == 1 else vega.vconcat(*charts, spacing=14)
 
     few = "" if len(drawn) == len(columns) else f" Drawn are {len(drawn)} of {len(columns)} columns."
     ranges = "; ".join(f"{several(cells.levels, 'cell')} from {cells.range}" for cells in drawn)
@@ -135,8 +134,6 @@ def axes(columns: Sequence[Cells], note: str = "") -> Iterator[Figure]:
 
 def _axis(cells: Cells, width: int) -> Any:
     """Cells from 0 to 1, so that no range is too large or too small for a chart."""
-    import altair as alt
-
     edges = cells.quantizer.edges
     places = [float((at - cells.low) / (cells.high - cells.low)) for at in edges]
     symbols = [label(symbol) for symbol in cells.symbols]
@@ -151,13 +148,13 @@ def _axis(cells: Cells, width: int) -> Any:
     last = len(texts) - 1
     named = [*range(0, max(1, last - every + 1), every), last]  # both ends, and what finds room between
     ticks = [{"x": places[i], "text": texts[i]} for i in named]
-    base = alt.Chart(data(rows)).encode(x=alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False)))
-    colour = alt.Color("parity:N", scale=alt.Scale(domain=[0, 1], range=[PALETTE[0], PALETTE[5]]), legend=None)
-    rect = base.mark_rect(opacity=0.3).encode(x2="x2:Q", y=alt.value(6), y2=alt.value(36), color=colour)
-    inside = base.mark_text(baseline="middle").encode(x="middle:Q", y=alt.value(21), text="symbol:N")
-    marks = alt.Chart(data(ticks)).encode(x="x:Q")
-    rule = marks.mark_rule(color=PALETTE[7]).encode(y=alt.value(4), y2=alt.value(42))
-    below = marks.mark_text(baseline="top").encode(y=alt.value(46), text="text:N")
+    base = vega.chart(rows).encode(x=vega.field("x:Q", axis=None, scale={"domain": [0, 1], "nice": False}))
+    colour = vega.field("parity:N", scale={"domain": [0, 1], "range": [PALETTE[0], PALETTE[5]]}, legend=None)
+    rect = base.mark("rect", opacity=0.3).encode(x2="x2", y=vega.value(6), y2=vega.value(36), color=colour)
+    inside = base.mark("text", baseline="middle").encode(x="middle:Q", y=vega.value(21), text="symbol:N")
+    marks = vega.chart(ticks).encode(x="x:Q")
+    rule = marks.mark("rule", color=PALETTE[7]).encode(y=vega.value(4), y2=vega.value(42))
+    below = marks.mark("text", baseline="top").encode(y=vega.value(46), text="text:N")
     return (rect + inside + rule + below).properties(width=width, height=62, title=label(cells.name))
 
 

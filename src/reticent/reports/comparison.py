@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.reports import vega
 from reticent.reports.account import Table
-from reticent.reports.drawing import BLUE, ORANGE, Figure, axis, data, figure
+from reticent.reports.drawing import BLUE, ORANGE, Figure, axis, figure
 from reticent.reports.words import label, number, share
 
 if TYPE_CHECKING:
@@ -130,16 +131,14 @@ def _draw(name: str, times: list[Any], kind: str, before: Column, after: Column)
         )
 
     def beside(width: int) -> Any:
-        import altair as alt
-
         two = width >= WIDTH_OF_TWO
         each = width // 2 - 40 if two else width
         charts = [
             _panel(rows, numeric, colour, label(name), kind, each, 4).properties(title=title)
             for title, rows, numeric, colour in panels
         ]
-        together = (alt.hconcat if two else alt.vconcat)(*charts)
-        return together.resolve_scale(y="shared") if before.numeric == after.numeric else together
+        together = (vega.hconcat if two else vega.vconcat)(*charts)
+        return together.properties(resolve={"scale": {"y": "shared"}}) if before.numeric == after.numeric else together
 
     figures.append(
         figure(f"{name}: side by side", "", f"{name}, the original in one panel, the released in another.", beside)
@@ -180,18 +179,16 @@ def _overlay(name: str, kind: str, panels: list[Any], width: int) -> Any:
 def _panel(
     rows: list[dict[str, Any]], numeric: bool, colour: str, name: str, kind: str, width: int, thickness: int
 ) -> Any:
-    import altair as alt
-
-    scale, encoding = (alt.Scale(), "x:Q") if kind == "row" else (alt.Scale(type="utc"), "x:T")
-    along = alt.X(encoding, axis=axis(kind, tickCount=max(2, width // 90), labelOverlap=True), scale=scale)
-    chart = alt.Chart(data(rows)).properties(width=width)
+    scale, encoding = ({}, "x:Q") if kind == "row" else ({"type": "utc"}, "x:T")
+    along = vega.field(encoding, axis=axis(kind, tickCount=max(2, width // 90), labelOverlap=True), scale=scale)
+    chart = vega.chart(rows).properties(width=width)
     if numeric:
-        line = chart.mark_line(interpolate="step-after", color=colour, strokeWidth=4.5 if thickness > 4 else 1.3)
-        up = alt.Y("y:Q", axis=axis(name, tickCount=5), scale=alt.Scale(zero=False))
+        line = chart.mark("line", interpolate="step-after", color=colour, strokeWidth=4.5 if thickness > 4 else 1.3)
+        up = vega.field("y:Q", axis=axis(name, tickCount=5), scale={"zero": False})
         return line.encode(x=along, y=up).properties(height=180)
-    bar = chart.mark_bar(color=colour, height=thickness)
-    up_words = alt.Y("y:N", axis=axis(None), sort="ascending")
-    return bar.encode(x=along, x2="x2", y=up_words).properties(height=alt.Step(26))
+    bar = chart.mark("bar", color=colour, height=thickness)
+    up_words = vega.field("y:N", axis=axis(None), sort="ascending")
+    return bar.encode(x=along, x2="x2", y=up_words).properties(height={"step": 26})
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Altair charts as SVG inside the page: no script, legible in light and dark, wide and narrow.
+"""Charts as SVG inside the page: no script, legible in light and dark, wide and narrow.
 
 Marks have mid-tone colours, with a contrast of at least 3 to white and to the dark page; text, axes and grid take the
 page's own colours by its style sheet.
@@ -7,20 +7,17 @@ page's own colours by its style sheet.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import altair as alt
+from reticent.reports.vega import Chart
 
 WIDE, NARROW = 656, 290  # pixels between the axes; the page shows one or the other
 
 PALETTE = ("#3b7dd8", "#c2701a", "#2e9567", "#9468cc", "#d4504c", "#1b8fa3", "#87842b", "#7f868f")
 BLUE, ORANGE, RED = PALETTE[0], PALETTE[1], PALETTE[4]
 SECRET = PALETTE[3]
-
-Rows = Iterable[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -43,38 +40,27 @@ class Figure:
     narrow: str
 
 
-def figure(title: str, caption: str, alt: str, draw: Callable[[int], Any]) -> Figure:
+def figure(title: str, caption: str, alt: str, draw: Callable[[int], Chart]) -> Figure:
     """Draw a chart at both widths.
 
     Parameters
     ----------
     title, caption, alt : str
     draw : callable
-        ``draw(width)`` gives an Altair chart of that many pixels between its axes.
+        ``draw(width)`` gives a chart of that many pixels between its axes.
     """
     return Figure(title, caption, alt, _svg(draw(WIDE)), _svg(draw(NARROW)))
 
 
-def data(rows: Rows) -> alt.InlineData:
-    """Rows inside the chart, set after the fact: Altair would check each against its schema, for seconds."""
-    import altair as alt
-
-    inline = alt.InlineData(values=[])
-    inline["values"] = [dict(row) for row in rows]
-    return inline
-
-
-def axis(title: str | None, **settings: Any) -> alt.Axis:
+def axis(title: str | None, **settings: Any) -> dict[str, Any]:
     """An axis with a plain title."""
-    import altair as alt
-
-    return alt.Axis(title=title, **settings)
+    return {"title": title, **settings}
 
 
-def _svg(chart: Any) -> str:
+def _svg(chart: Chart) -> str:
     import vl_convert
 
-    chart = chart.configure(
+    spec = chart.finished(
         aria=False,
         background="transparent",
         font="system-ui, sans-serif",
@@ -98,7 +84,7 @@ def _svg(chart: Any) -> str:
         title={"fontSize": 13, "anchor": "start", "fontWeight": "normal"},
         text={"fontSize": 12},
     )
-    return tidy(vl_convert.vegalite_to_svg(chart.to_dict(validate=False)))
+    return tidy(vl_convert.vegalite_to_svg(spec))
 
 
 def tidy(svg: str) -> str:

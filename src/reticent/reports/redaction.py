@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from reticent.markov import MarkovChain
 from reticent.redaction import RedactionPolicy
+from reticent.reports import vega
 from reticent.reports.account import Account, Table
-from reticent.reports.drawing import BLUE, PALETTE, RED, SECRET, Figure, axis, data, figure
+from reticent.reports.drawing import BLUE, PALETTE, RED, SECRET, Figure, axis, figure
 from reticent.reports.words import at_most, finite, label, listed, number, period, several, share
 
 if TYPE_CHECKING:
@@ -211,11 +212,9 @@ def _probability(design: Mapping[str, Any], states: Any, before: Floats, after: 
         said = "Outward from it, records are withheld until one is released, and with it all beyond."
 
     def draw(width: int) -> Any:
-        import altair as alt
-
         along = _along(before, after)
-        up = alt.Y("y:Q", axis=axis("probability", tickCount=3), scale=alt.Scale(domain=[0, 1]))
-        step = alt.Chart(data(rows)).mark_line(interpolate="step-after", strokeWidth=2)
+        up = vega.field("y:Q", axis=axis("probability", tickCount=3), scale={"domain": [0, 1]})
+        step = vega.chart(rows).mark("line", interpolate="step-after", strokeWidth=2)
         return (_secrets(design, before, after) + step.encode(x=along, y=up, **_coloured(lines))).properties(
             width=width, height=120
         )
@@ -257,14 +256,12 @@ def _influence(
     gap = " Where no point is drawn it is infinite." if any(row["y"] is None for row in rows) else ""
 
     def draw(width: int) -> Any:
-        import altair as alt
-
-        up = alt.Y("y:Q", axis=axis("influence (nats)", tickCount=4), scale=alt.Scale(domainMin=0))
-        line = alt.Chart(data(rows)).mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=14))
+        up = vega.field("y:Q", axis=axis("influence (nats)", tickCount=4), scale={"domainMin": 0})
+        line = vega.chart(rows).mark("line", strokeWidth=2, point={"size": 14})
         line = line.encode(x=_along(before, after), y=up, detail="side:N", **_coloured(lines))
-        base = alt.Chart(data(allowed)).encode(y="y:Q")
-        rule = base.mark_rule(strokeDash=[5, 4], color=RED, strokeWidth=1.5)
-        text = base.mark_text(align="right", baseline="bottom", dy=-3).encode(x=alt.value(width), text="text:N")
+        base = vega.chart(allowed).encode(y="y:Q")
+        rule = base.mark("rule", strokeDash=[5, 4], color=RED, strokeWidth=1.5)
+        text = base.mark("text", align="right", baseline="bottom", dy=-3).encode(x=vega.value(width), text="text:N")
         return (_secrets(design, before, after) + line + rule + text).properties(width=width, height=160)
 
     return figure(
@@ -285,25 +282,21 @@ def _influences(chains: list[MarkovChain], record: int, direction: int, count: i
 
 def _secrets(design: Mapping[str, Any], before: Floats, after: Floats) -> Any:
     """The first secret at 0, whatever its length, and what else is private nearby."""
-    import altair as alt
-
     first, last = design["private"][0]
     end = len(after) + 0.5
     others = [{"x": a - last - 0.5, "x2": min(b - last + 0.5, end)} for a, b in design["private"][1:] if a - last < end]
     bands = [{"x": -0.5, "x2": 0.5}, *others]
     name = "secret" if first == last else f"secret ({last - first + 1:,} records)"
-    band = alt.Chart(data(bands)).mark_rect(color=SECRET, opacity=0.35).encode(x=_along(before, after), x2="x2:Q")
-    mark = alt.Chart(data([{"x": 0, "name": name}])).encode(x="x:Q")
-    rule = mark.mark_rule(color=SECRET, strokeWidth=4, opacity=0.6)
-    text = mark.mark_text(baseline="bottom", align="center", dy=-3, fontStyle="italic")
-    return band + rule + text.encode(y=alt.value(0), text="name:N")
+    band = vega.chart(bands).mark("rect", color=SECRET, opacity=0.35).encode(x=_along(before, after), x2="x2")
+    mark = vega.chart([{"x": 0, "name": name}]).encode(x="x:Q")
+    rule = mark.mark("rule", color=SECRET, strokeWidth=4, opacity=0.6)
+    text = mark.mark("text", baseline="bottom", align="center", dy=-3, fontStyle="italic")
+    return band + rule + text.encode(y=vega.value(0), text="name:N")
 
 
 def _along(before: Floats, after: Floats) -> Any:
-    import altair as alt
-
     domain = [-len(before) - 0.5, len(after) + 0.5]
-    return alt.X("x:Q", axis=axis("steps from the secret"), scale=alt.Scale(domain=domain, nice=False, zero=False))
+    return vega.field("x:Q", axis=axis("steps from the secret"), scale={"domain": domain, "nice": False, "zero": False})
 
 
 def _which(design: Mapping[str, Any]) -> str:
@@ -313,15 +306,13 @@ def _which(design: Mapping[str, Any]) -> str:
 
 def _coloured(names: Mapping[str, Any]) -> dict[str, Any]:
     """Colour and dash by name; a legend only where there is a choice."""
-    import altair as alt
-
     if len(names) == 1:
-        return {"color": alt.value(BLUE)}
+        return {"color": vega.value(BLUE)}
     domain = list(names)
     dashes = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
-    colours = alt.Scale(domain=domain, range=list(PALETTE[: len(domain)]))
-    lines = alt.Scale(domain=domain, range=dashes[: len(domain)])
+    colours = {"domain": domain, "range": list(PALETTE[: len(domain)])}
+    lines = {"domain": domain, "range": dashes[: len(domain)]}
     return {
-        "color": alt.Color("name:N", title=None, scale=colours, legend=alt.Legend(symbolType="stroke")),
-        "strokeDash": alt.StrokeDash("name:N", title=None, scale=lines),
+        "color": vega.field("name:N", title=None, scale=colours, legend={"symbolType": "stroke"}),
+        "strokeDash": vega.field("name:N", title=None, scale=lines),
     }

@@ -10,8 +10,9 @@ import numpy as np
 
 from reticent.claims import switch_of
 from reticent.guarantees import TemporalGuarantee
+from reticent.reports import vega
 from reticent.reports.account import Account, Table
-from reticent.reports.drawing import BLUE, ORANGE, Figure, axis, data, figure
+from reticent.reports.drawing import BLUE, ORANGE, Figure, axis, figure
 from reticent.reports.words import at_most, finite, listed, number, several
 from reticent.switching import Switch
 from reticent.switching.costs import Displacement
@@ -140,23 +141,21 @@ def _displacement(switch: Switch) -> Figure:
     mean = number(law.mean)
 
     def draw(width: int) -> Any:
-        import altair as alt
-
         bars = (
-            alt.Chart(data(rows))
-            .mark_rect(color=BLUE)
+            vega.chart(rows)
+            .mark("rect", color=BLUE)
             .encode(
-                x=alt.X(
+                x=vega.field(
                     "x:Q",
                     axis=axis("steps from its own instant (negative: early)"),
-                    scale=alt.Scale(nice=False, zero=False),
+                    scale={"nice": False, "zero": False},
                 ),
-                x2="x2:Q",
-                y=alt.Y("y:Q", axis=axis("probability", tickCount=4)),
-                y2=alt.Y2Datum(0),
+                x2="x2",
+                y=vega.field("y:Q", axis=axis("probability", tickCount=4)),
+                y2={"datum": 0},
             )
         )
-        rules = alt.Chart(data(edges)).mark_rule(strokeDash=[5, 4], color=ORANGE, strokeWidth=1.5).encode(x="x:Q")
+        rules = vega.chart(edges).mark("rule", strokeDash=[5, 4], color=ORANGE, strokeWidth=1.5).encode(x="x:Q")
         return (bars + rules).properties(width=width, height=170)
 
     return figure(
@@ -176,19 +175,17 @@ def _curve(epsilon: float, delta: float, window: int) -> Figure:
     point = [{"x": epsilon, "y": delta}]
 
     def draw(width: int) -> Any:
-        import altair as alt
-
         line = (
-            alt.Chart(data(rows))
-            .mark_line(color=BLUE, strokeWidth=2)
+            vega.chart(rows)
+            .mark("line", color=BLUE, strokeWidth=2)
             .encode(
-                x=alt.X(
-                    "x:Q", axis=axis("ε (nats)", tickCount=6), scale=alt.Scale(domain=[0, epsilon * 1.05], nice=False)
+                x=vega.field(
+                    "x:Q", axis=axis("ε (nats)", tickCount=6), scale={"domain": [0, epsilon * 1.05], "nice": False}
                 ),
-                y=alt.Y("y:Q", axis=axis("δ at most", tickCount=4), scale=alt.Scale(domainMin=0)),
+                y=vega.field("y:Q", axis=axis("δ at most", tickCount=4), scale={"domainMin": 0}),
             )
         )
-        dot = alt.Chart(data(point)).mark_point(filled=True, size=70, color=ORANGE).encode(x="x:Q", y="y:Q")
+        dot = vega.chart(point).mark("point", filled=True, size=70, color=ORANGE).encode(x="x:Q", y="y:Q")
         return (line + dot).properties(width=width, height=150)
 
     return figure(

@@ -323,7 +323,8 @@ def test_a_parquet_file_is_the_same_to_the_byte(tmp_path: Path, verb: Any) -> No
 
 
 PEAK = """
-import resource, sys
+import sys
+from pathlib import Path
 import reticent as rt
 from reticent import tables
 from reticent.tables import chunks
@@ -332,28 +333,30 @@ source, verb, size = sys.argv[1:]
 chunks.PART_ROWS = int(size)
 asked = {"window": 24, "epsilon": 2.0, "delta": 1e-6, "mechanism": "mallows"}
 if verb == "quantize":
-    asked = {"low": 0, "high": 100, "bits": 3}
+    asked = {"low": [0] * 4, "high": [100] * 4, "bits": 8}
 files = {"memory": "100MB", "output": source + ".out.parquet", "overwrite": True, "ledger": False}
-getattr(tables, verb)(source, time="ts", value="v", **asked, **files)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+getattr(tables, verb)(source, time="ts", value=tuple("vwxy"), **asked, **files)
+(peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(int(peak.split()[1]) / 1024)  # what getrusage says counts the process that started this one
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["switch", "quantize"])
 def test_memory_does_not_grow_with_the_series(tmp_path: Path, verb: str) -> None:
-    """Megabytes at the peak: a few more for 10⁷ rows than for 1.5·10⁶, hundreds fewer than whole."""
+    """Megabytes at the peak: few more for 10⁷ rows than for 2·10⁶, and hundreds fewer than whole."""
 
     def peak(rows: int, part: int) -> float:
         random = np.random.default_rng(1)
         source = tmp_path / f"{rows}.parquet"
         if not source.exists():
-            store(source, pa.table({"ts": random.permutation(rows), "v": random.uniform(0, 100, rows)}))
+            values = {name: random.integers(0, 99, rows) for name in "vwxy"}
+            store(source, pa.table({"ts": random.permutation(rows), **values}))
         command = [sys.executable, "-c", PEAK, str(source), verb, str(part)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return float(done.stdout)
 
-    small, large, whole = peak(1_500_000, 1 << 20), peak(10_000_000, 1 << 20), peak(10_000_000, 1 << 30)
-    print(f"{verb}: {small:.0f} MB for 1.5e6 rows in parts, {large:.0f} MB for 1e7, {whole:.0f} MB whole")
+    small, large, whole = peak(2_000_000, 1 << 18), peak(10_000_000, 1 << 18), peak(10_000_000, 1 << 30)
+    print(f"{verb}: {small:.0f} MB for 2e6 rows in parts, {large:.0f} MB for 1e7, {whole:.0f} MB whole")
     assert large < small + 150
-    assert large < whole - 200
+    assert large < whole - 400

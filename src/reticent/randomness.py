@@ -96,7 +96,7 @@ class EncodedIds:
     @classmethod
     def of(cls, identifiers: Iterable[Any]) -> EncodedIds:
         """Those of plain values; whole numbers, and texts of one byte a letter, without a loop over them."""
-        whole = _whole_numbers(identifiers)
+        whole = whole_numbers(identifiers)
         if whole is not None:
             return cls.numerals(whole)
         identifiers = list(identifiers)
@@ -189,7 +189,7 @@ def _encrypted(cipher: Any, blocks: NDArray[np.void]) -> NDArray[np.void]:
     return out[:-1]
 
 
-def _whole_numbers(identifiers: Iterable[Any]) -> NDArray[np.int64] | None:
+def whole_numbers(identifiers: Iterable[Any]) -> NDArray[np.int64] | None:
     """Those that are all whole numbers of 64 bits, no truth values among them; else None."""
     try:
         if isinstance(identifiers, range) and identifiers:

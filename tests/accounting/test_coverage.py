@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reticent.accounting import _kernels
 from reticent.accounting.coverage import Coverage, CoverageBuilder, Geometry
 from reticent.errors import InputError
 
@@ -93,3 +94,25 @@ def test_a_panel_takes_eight_bytes_a_series() -> None:
     builder = CoverageBuilder()
     builder.add(range(100_000), np.tile([5, 6], 100_000), np.arange(0, 200_001, 2))
     assert len(builder.finish().to_bytes()) < 8.05 * 100_000
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3000), st.sampled_from([64, 63, 20, 0]))
+def test_codes_are_sorted_in_buckets_where_they_are_spread_evenly(seed: int, size: int, bits: int) -> None:
+    codes = np.random.default_rng(seed).integers(0, 2**bits - 1, size, dtype=np.uint64, endpoint=True)
+    codes[: size // 3] = codes[size // 3 : size // 3 * 2]
+    found, order = np.empty_like(codes), np.empty(size, dtype=np.int64)
+    if _kernels.sort_codes(codes, found, order):
+        assert np.array_equal(found, np.sort(codes))
+        assert np.array_equal(codes[order], found)
+        assert np.array_equal(np.sort(order), np.arange(size))
+    else:
+        assert size > 256
+        assert bits < 64
+
+
+def test_many_series_are_sorted_as_a_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder, size = CoverageBuilder(), 1 << 18
+    builder.add(np.arange(size), np.arange(2 * size) % 6, np.arange(0, 2 * size + 1, 2))
+    coverage = builder.finish()
+    monkeypatch.setattr("reticent.accounting.coverage._MANY", 2 * size)
+    assert coverage.digest == builder.finish().digest

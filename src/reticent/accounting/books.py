@@ -163,7 +163,8 @@ class Book:
         counts = np.bincount(which)
         again = sum(int(counts[kin == i].sum()) for i in np.unique(kin).tolist() if self.kin[i].account.releases)
         place = np.where(first, len(self.records) + new, np.where(same, row, -1))
-        after = np.stack([len(self.kin) + alike, place], axis=1)[which]
+        after = np.stack([len(self.kin) + alike, place], axis=1)
+        after = after[which] if len(after) > 1 else np.tile(after, (which.size, 1))
         records = table if first.any() else table[:0]
         if coverage.all_series:
             return Posting(coverage, after[:-1], after[-1], fresh, records, again)

@@ -24,6 +24,7 @@ from reticent.randomness import EncodedIds
 ALWAYS = (-(2**63), 2**63 - 1)
 _HEADER = struct.Struct("<4sQQ")
 _MAGIC = b"rtc2"
+_MANY = 1 << 18  # codes: fewer are sorted in no time without a kernel
 
 
 class Geometry(NamedTuple):
@@ -123,7 +124,10 @@ class Coverage:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the bytes, in hexadecimal."""
-        return hashlib.sha256(b"".join(self._raw())).hexdigest()
+        codes, rest = self._raw()
+        found = hashlib.sha256(codes)
+        found.update(rest)
+        return found.hexdigest()
 
     def _raw(self) -> tuple[bytes, bytes]:
         """Codes, in which there is no pattern, and all else."""
@@ -205,9 +209,7 @@ class CoverageBuilder:
         """
         rows = np.concatenate(self._rows)
         columns = [*rows.T, np.zeros(len(rows), dtype=np.int64) if designs is None else designs]
-        codes = np.concatenate(self._codes)
-        order = np.argsort(codes)
-        codes = codes[order]
+        codes, order = _sorted(np.concatenate(self._codes))
         starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
         if starts.size < codes.size:
             if not joined:
@@ -220,6 +222,18 @@ class CoverageBuilder:
 
 
 _ALIKE = "id: two series have identifiers that the ledger cannot tell apart; rename one of them"
+
+
+def _sorted(codes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The codes in order, and where each was."""
+    if codes.size >= _MANY:
+        from reticent.accounting import _kernels
+
+        found, order = np.empty_like(codes), np.empty(codes.size, dtype=np.int64)
+        if _kernels.sort_codes(codes, found, order):
+            return found, order
+    order = np.argsort(codes)
+    return codes[order], order
 
 
 def grouped(columns: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

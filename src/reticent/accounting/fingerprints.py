@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ReticentError
-from reticent.randomness import EncodedIds, authenticated, encode_id
+from reticent.randomness import EncodedIds, authenticated, encode_id, whole_numbers
 
 _KEY_BYTES = 32
 
@@ -119,7 +119,11 @@ def series_codes(key: bytes, series_ids: Sequence[Any] | EncodedIds) -> NDArray[
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     if not isinstance(series_ids, EncodedIds):
-        series_ids = EncodedIds.of([plain_id(each) for each in series_ids])
+        whole = whole_numbers(series_ids)
+        if whole is None:
+            series_ids = EncodedIds.of([plain_id(each) for each in series_ids])
+        else:
+            series_ids = EncodedIds.numerals(whole, "s")
     cipher = Cipher(algorithms.AES(derived_key(key, "series")), modes.ECB())
     codes = np.ascontiguousarray(authenticated(cipher, b"series codes", series_ids)[:, :8])
     return codes.view("<u8").reshape(-1).astype(np.uint64)

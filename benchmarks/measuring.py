@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 Work = Callable[[], object]
 
+INSTALLED = {"PYTHONDONTWRITEBYTECODE": ""}  # what is installed is compiled to bytecode, whatever holds here
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -89,7 +91,11 @@ def process(command: Sequence[str], limit: float, **variables: str) -> Spent | N
     """A process of its own; None, and a note, where it takes longer than the limit."""
     begun = time.perf_counter()
     child = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **variables}, text=True
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **INSTALLED, **variables},
+        text=True,
     )
     stopped: list[bool] = []
     stop = threading.Timer(limit, lambda: (stopped.append(True), child.kill()))

@@ -7,7 +7,8 @@ every page that it must not leave the house.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
+from functools import cache
+from threading import Thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,10 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["private_report", "public_report", "warm_up", "with_composition"]
 
 
+@cache
 def warm_up() -> None:
-    """Load what draws the charts, beside other work: it takes longer than to draw them."""
-    for name in ("vl_convert", "reticent.reports.page"):
-        import_module(name)
+    """Begin, once, to load what draws the charts and the page, beside other work: it takes longer than to draw them."""
+    Thread(target=_warm_up, daemon=True).start()
+
+
+def _warm_up() -> None:
+    from reticent.reports.drawing import warm_up
+
+    warm_up()  # first, since it leaves Python to the others
+    from reticent.reports.page import template
+
+    template("report.html.j2")
 
 
 def public_report(certificate: Certificate) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reticent.reports.vega import Chart
+from reticent.reports.vega import Chart, chart
 
 WIDE, NARROW = 656, 290  # pixels between the axes; the page shows one or the other
 
@@ -52,15 +52,20 @@ def figure(title: str, caption: str, alt: str, draw: Callable[[int], Chart]) -> 
     return Figure(title, caption, alt, _svg(draw(WIDE)), _svg(draw(NARROW)))
 
 
+def warm_up() -> None:
+    """Draw a first chart, for which the engine that draws them is started: half a second, most of it outside Python."""
+    _svg(chart([{"x": 0, "y": 0}]).mark("line").encode(x="x:Q", y="y:Q"))
+
+
 def axis(title: str | None, **settings: Any) -> dict[str, Any]:
     """An axis with a plain title."""
     return {"title": title, **settings}
 
 
-def _svg(chart: Chart) -> str:
+def _svg(drawn: Chart) -> str:
     import vl_convert
 
-    spec = chart.finished(
+    spec = drawn.finished(
         aria=False,
         background="transparent",
         font="system-ui, sans-serif",

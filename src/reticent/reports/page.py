@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reticent.reports import aggregation, own_range, quantization, redaction, switching
 from reticent.reports.account import released
 
 if TYPE_CHECKING:
+    import jinja2
+
     from reticent.certificates import Certificate
     from reticent.reports.comparison import Comparison
 
@@ -51,8 +54,16 @@ def with_composition(page: str, so_far: Sequence[str]) -> str:
     return page.replace(SO_FAR, f"<ul>\n{entries}</ul>", 1)
 
 
-def fill(template: str, **parts: Any) -> str:
+def fill(name: str, **parts: Any) -> str:
     """A page from its template."""
+    return (
+        template(name).render(**parts).encode("utf-8", "replace").decode()
+    )  # a lone surrogate must not stop a release
+
+
+@cache
+def template(name: str) -> jinja2.Template:
+    """The template of a page, compiled."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -62,5 +73,4 @@ def fill(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template(template).render(**parts)
-    return page.encode("utf-8", "replace").decode()  # a lone surrogate in a name must not stop the release
+    return environment.get_template(name)

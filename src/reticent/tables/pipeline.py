@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -328,7 +327,7 @@ def _work(job: Job, verb: Verb, coverage: Coverage, before: Event | None) -> Wor
 def _to_files(job: Job, records: Records, verb: Verb, outputs: Outputs, folder: Path, before: Event | None) -> Release:
     from reticent.reports import private_report, public_report, warm_up, with_composition
 
-    Thread(target=warm_up, daemon=True).start()
+    warm_up()
     path = folder / outputs.released.name
     format = format_of_name(outputs.released, records.format, job.compression)
     check_partition(job.partition_by, verb.released, records.types, format)

@@ -7,7 +7,7 @@ import contextvars
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,17 @@ def key_name(key: bytes) -> str:
 
 def series_fingerprint(key: bytes, series_id: Any) -> str:
     """Keyed hash of a series identifier, the same for 5, 5.0 and "5": files of other formats know other types."""
-    return hashlib.blake2b(encode_id(_as_text(series_id)), key=key, digest_size=16).hexdigest()
+    return series_fingerprints(key, [series_id])[0]
+
+
+def series_fingerprints(key: bytes, series_ids: Iterable[Any]) -> list[str]:
+    """Those of many series."""
+    fresh, found = hashlib.blake2b(key=key, digest_size=16), []
+    for each in series_ids:
+        own = fresh.copy()
+        own.update(encode_id(_as_text(each)))
+        found.append(own.hexdigest())
+    return found
 
 
 def _as_text(series_id: Any) -> Any:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprint
+from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprint, series_fingerprints
 from reticent.errors import ArgumentError, InputError, RefusedError
 from reticent.markov import MarkovChain, count_transitions
 from reticent.quantization import Quantizer
 from reticent.tables.chunks import Chunk, chunks
 from reticent.tables.grid import Grid, Gridded, encode_states
+from reticent.tables.panels import PRIVATE, Panel, bites
 from reticent.tables.private import Finder
 from reticent.tables.quantizing import quantize_column
 from reticent.tables.spellings import Spellings, checked
@@ -116,6 +117,22 @@ class Model:
             if fitted.size:
                 steps += [max(first - int(fitted[-1]), int(fitted[0]) - last) - 1 for first, last in secrets]
         return max(min(steps), 0) if steps else None
+
+    def near(self, names: Sequence[Any], firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which series have, between these ticks, a stretch that the model was fitted on; all where it cannot be told.
+
+        Of the others `reach` is None, and `refuse_overlap` refuses nothing.
+        """
+        if not self.spans:
+            return np.zeros(len(names), dtype=bool)
+        key = fingerprint_key()
+        if key_name(key) != self.key:
+            return np.ones(len(names), dtype=bool)
+        known = [self.spans.get(each, ()) for each in series_fingerprints(key, names)]
+        stretches = np.array([each for own in known for each in own], dtype=np.int64).reshape(-1, 2)
+        series = np.repeat(np.arange(len(names)), np.fromiter(map(len, known), dtype=np.int64, count=len(names)))
+        met = (stretches[:, 0] <= lasts[series]) & (firsts[series] <= stretches[:, 1])
+        return np.bincount(series[met], minlength=len(names)) > 0
 
     def refuse_overlap(self, series_id: Any, first: int, last: int) -> None:
         """Refuse to protect records, or their margin, that the model was fitted on.
@@ -245,10 +262,12 @@ def fit_all(
     spans: Spans = {}
     column = records.columns.value[0]
     for chunk in (states_of(each, grid, duplicates, quantizer) for each in chunks(records, duplicates=duplicates)):
-        for name, (series, codes) in zip(chunk.ids, series_on_grid(chunk, grid, column, states), strict=True):
-            counts += count_on_grid(series, codes, len(states), period, grid)
-            span = (int(series.ticks[0]), int(series.ticks[-1]))
-            spans.setdefault(series_fingerprint(key, name), []).append(span)
+        names = iter(series_fingerprints(key, chunk.ids))
+        for panel, full, _ in _panels(chunk, grid, state_codes(chunk, column, states)):
+            counts += _count(panel, full, len(states), period, grid)
+            ends = panel.ticks[panel.offsets[:-1]].tolist(), panel.ticks[panel.offsets[1:] - 1].tolist()
+            for first, last, name in zip(*ends, names, strict=False):  # names last: the next panel goes on with them
+                spans.setdefault(name, []).append((first, last))
     chain = MarkovChain.from_counts(counts if period > 1 else counts[0], states, smoothing)
     return Model(chain, str(grid), key_name(key), spans, quantizer)
 
@@ -292,12 +311,12 @@ def fit_released(
         chunk = states_of(whole, grid, duplicates, quantizer)
         alphabet = known or _alphabet(chunk, column)
         flags = np.asarray(chunk.table[finder.flag], dtype=bool) if finder.flag else None
-        for i, (series, codes) in enumerate(series_on_grid(chunk, grid, column, alphabet)):
-            part = slice(int(chunk.offsets[i]), int(chunk.offsets[i + 1]))
-            near = near_secrets(finder.secrets(series, None if flags is None else flags[part]), series.n, margin)
-            shown = np.where(near[series.rows], -1, codes)
-            table = count_on_grid(series, shown, len(alphabet), period, grid)
-            seen.update(alphabet[code] for code in np.unique(shown) if code >= 0)
+        codes = state_codes(chunk, column, alphabet)
+        for panel, full, here in _panels(chunk, grid, codes):
+            marks = panel.marks(finder, codes[here], None if flags is None else flags[here])
+            full[_near(marks == PRIVATE, panel.offsets, margin)] = -1
+            seen.update(alphabet[code] for code in np.unique(full).tolist() if code >= 0)
+            table = _count(panel, full, len(alphabet), period, grid)
             for t, a, b in np.argwhere(table).tolist():
                 at = (t, alphabet[a], alphabet[b])
                 counts[at] = counts.get(at, 0) + int(table[t, a, b])
@@ -309,6 +328,41 @@ def fit_released(
     for (t, a, b), number in counts.items():
         total[t, index[a], index[b]] += number
     return MarkovChain.from_counts(total if period > 1 else total[0], names, smoothing)
+
+
+def _panels(chunk: Chunk, grid: Grid, codes: NDArray[np.int64]) -> Iterator[tuple[Panel, NDArray[np.int64], slice]]:
+    """The series of a chunk on their grids: the code of each position (-1 where there is none), and their rows."""
+    ticks = grid.ticks(chunk.table[chunk.columns.time])
+    rows = grid.positions(ticks, chunk.offsets)
+    for series in bites(rows, chunk.offsets):
+        bounds = chunk.offsets[series.start : series.stop + 1]
+        here = slice(int(bounds[0]), int(bounds[-1]))
+        panel = Panel.of(rows[here], ticks[here], bounds - bounds[0], grid.step)
+        full = np.full(panel.ticks.size, -1, dtype=np.int64)
+        full[panel.places] = codes[here]
+        yield panel, full, here
+
+
+def _count(panel: Panel, full: NDArray[np.int64], size: int, period: int, grid: Grid) -> NDArray[np.int64]:
+    """Transitions of all series, shape (period, size, size); a gap or a missing value is no bridge."""
+    seen = (full[:-1] >= 0) & (full[1:] >= 0)
+    seen[panel.offsets[1:-1] - 1] = False
+    now = np.flatnonzero(seen)
+    pairs = full[now] * size + full[now + 1]
+    if period > 1:
+        starts = panel.offsets[:-1]
+        phases = instant(panel.ticks[starts], grid, period) - starts
+        pairs += (now + np.repeat(phases, np.diff(panel.offsets))[now]) % period * size**2
+    return np.bincount(pairs, minlength=period * size**2).reshape(period, size, size)
+
+
+def _near(private: NDArray[np.bool_], offsets: NDArray[np.int64], margin: int) -> NDArray[np.bool_]:
+    """Positions at most `margin` steps from a private one of their series: see `near_secrets`."""
+    place, lengths = np.arange(private.size), np.diff(offsets)
+    before = np.maximum.accumulate(np.where(private, place, -1))
+    after = np.minimum.accumulate(np.where(private, place, private.size)[::-1])[::-1]
+    near = (before >= np.repeat(offsets[:-1], lengths)) & (place - before <= margin)
+    return near | ((after < np.repeat(offsets[1:], lengths)) & (after - place <= margin))
 
 
 def near_secrets(secrets: Sequence[tuple[int, int]], n: int, margin: int) -> NDArray[np.bool_]:

@@ -21,6 +21,7 @@ from reticent.tables.charging import Margin
 from reticent.tables.chunks import Chunk
 from reticent.tables.grid import Grid, runs
 from reticent.tables.models import Model, instant, near_secrets, state_codes, states_of
+from reticent.tables.naming import identifiers
 from reticent.tables.panels import ABSENT, PRIVATE, Marks, Panel, bites
 from reticent.tables.private import Finder, Private
 from reticent.tables.reading import Columns, Records
@@ -153,20 +154,31 @@ class RedactVerb:
                 )
 
     def _designs_of(self, panel: Panel, marks: Marks, chosen: Ints, chunk: Chunk, start: int) -> Ints:
-        """The design of each chosen series: one for all that are alike, unless the model knows some of them."""
+        """The design of each chosen series: one for all that are alike, but those that the model was fitted on."""
         phases = instant(panel.ticks[panel.offsets[:-1]], self.grid, self.model.chain.period)
-        first = chosen if self.model.spans else panel.alike(marks, phases, chosen)
+        near, first = np.zeros(chosen.size, dtype=bool), chosen.copy()
+        if self.model.spans:
+            names = identifiers(chunk.table, chunk.columns.id, chunk.offsets[start + chosen])
+            ends = panel.ticks[panel.offsets[chosen]], panel.ticks[panel.offsets[chosen + 1] - 1]
+            near = self.model.near(names, *ends)
+        first[~near] = panel.alike(marks, phases, chosen[~near])
         index = np.empty(phases.size, dtype=np.int64)
-        for i in chosen[first == chosen].tolist():
+        for at in np.flatnonzero(first == chosen).tolist():
+            i = int(chosen[at])
             here = slice(int(panel.offsets[i]), int(panel.offsets[i + 1]))
-            name = chunk.ids[start + i] if self.model.spans else None
-            index[i] = self._design(name, panel.ticks[here], marks[here], int(phases[i]))
+            own = (names[at],) if near[at] else ()
+            index[i] = self._design(own, panel.ticks[here], marks[here], int(phases[i]))
         return index[first]
 
-    def _design(self, name: Any, ticks: Ints, marks: Marks, phase: int) -> int:
-        """The design of one series, the same for all that are alike in marks and phase."""
+    def _design(self, names: tuple[Any, ...], ticks: Ints, marks: Marks, phase: int) -> int:
+        """The design of one series, the same for all that are alike in marks and phase.
+
+        `names`: its own, where the model was fitted on records of it at these times; else none.
+        """
         secrets, absent = tuple(runs(marks == PRIVATE)), np.flatnonzero(marks == ABSENT)
-        reach = self.margin if self.margin is not None else self.model.reach(name, ticks, secrets)
+        reach = self.margin
+        for name in names if reach is None else ():
+            reach = self.model.reach(name, ticks, secrets)
         geometry = (ticks.size, phase, secrets, tuple(absent.tolist()), reach)
         if geometry not in self._designs:
             try:
@@ -181,7 +193,7 @@ class RedactVerb:
             self._mechanisms.append(mechanism)
             self._touched.append(self._may_be_withheld(mechanism, absent))
         index = self._designs[geometry]
-        if self.margin is None:  # the model must owe nothing to records that may be withheld
+        for name in names if self.margin is None else ():  # the model must owe nothing to what may be withheld
             for begin, end in self._touched[index]:
                 self.model.refuse_overlap(name, int(ticks[begin]), int(ticks[end]))
         return index

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import reticent as rt
-from reticent.markov import count_transitions
+from reticent.errors import ArgumentError
+from reticent.markov import count_transitions, encode
 from shared_data import shared
 
 rates = st.floats(0.001, 0.999)
@@ -201,3 +202,31 @@ def test_office_occupancy_is_no_plain_chain():
     assert found.rhythm is not None
     assert found.rhythm.rejects
     assert found.order.rejects
+
+
+STATES = st.one_of(
+    st.lists(st.integers(-3, 3), min_size=1, unique=True),
+    st.lists(st.sampled_from([-1.5, 0.0, 0.1, 1, 2, 2**60 + 1]), min_size=1, unique=True),
+    st.lists(st.sampled_from(["", "a", "ab", "b", "ö", "1"]), min_size=1, unique=True),
+    st.lists(st.sampled_from([True, False]), min_size=1, unique=True),
+    st.lists(st.sampled_from([0, "a", 2.5]), min_size=1, unique=True),
+)
+ARRAYS = st.one_of(
+    st.lists(st.integers(-3, 3)).map(lambda values: np.array(values, dtype=np.int8)),
+    st.lists(st.integers(0, 2**63)).map(lambda values: np.array(values, dtype=np.uint64)),
+    st.lists(st.sampled_from([np.nan, -0.0, 0.1, 1.0, 2.0, 2.0**60])).map(np.array),
+    st.lists(st.sampled_from([0.1, 1.5, 2.0])).map(lambda values: np.array(values, dtype=np.float32)),
+    st.lists(st.sampled_from(["", "a", "b", "c", "ö", "1"])).map(lambda values: np.array(values, dtype="U3")),
+    st.lists(st.booleans()).map(lambda values: np.array(values, dtype=bool)),
+)
+
+
+@given(ARRAYS, STATES)
+def test_an_array_is_encoded_as_its_values_are(values, states):
+    def codes(given):
+        try:
+            return encode(given, states).tolist()
+        except ArgumentError as error:
+            return str(error)
+
+    assert codes(values) == codes(list(values))

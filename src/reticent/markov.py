@@ -304,14 +304,32 @@ def encode(values: Iterable[Any], states: Sequence[Hashable]) -> Codes:
     ArgumentError
         A value that is no state (how many, never which).
     """
-    index = {state: code for code, state in enumerate(states)}
-    codes = np.array(
-        [MISSING if _is_missing(value) else index.get(value, MISSING - 1) for value in values], dtype=np.int64
-    )
+    codes = _found(values, states) if type(values) is np.ndarray else None
+    if codes is None:
+        index = {state: code for code, state in enumerate(states)}
+        found = [MISSING if _is_missing(value) else index.get(value, MISSING - 1) for value in values]
+        codes = np.array(found, dtype=np.int64)
     strangers = int((codes == MISSING - 1).sum())
     if strangers:
         raise ArgumentError(f"values: {strangers} are not among the {len(states)} declared states")
     return codes
+
+
+def _found(values: NDArray[Any], states: Sequence[Hashable]) -> Codes | None:
+    """`encode` of a whole array, a stranger as ``MISSING - 1``; None where its kind does not compare with the states
+    as their own values would.
+    """
+    kind, names = values.dtype.kind, np.array(states)
+    number = all(isinstance(each, float) or (isinstance(each, int) and abs(each) <= 2**53) for each in states)
+    whole = kind in "biu" and values.dtype != np.uint64 and names.dtype.kind in "bi"
+    exact = kind == "f" and number
+    text = kind == "U" and all(type(state) is str and not state.endswith("\0") for state in states)
+    if values.ndim != 1 or names.ndim != 1 or not (whole or exact or text):
+        return None
+    order = np.argsort(names, kind="stable")
+    places = np.minimum(np.searchsorted(names[order], values), names.size - 1)
+    codes = np.where(names[order][places] == values, order[places], MISSING - 1)
+    return np.where(np.isnan(values), MISSING, codes) if exact else codes
 
 
 def count_transitions(codes: Codes, size: int, period: int = 1, phase: int = 0) -> NDArray[np.int64]:

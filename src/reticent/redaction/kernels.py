@@ -43,16 +43,6 @@ def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def identity(live: Bools) -> Floats:
-    """One row for each live value: nothing has happened yet."""
-    rows = np.zeros((live.size, live.size))
-    for x in range(live.size):
-        if live[x]:
-            rows[x, x] = 1.0
-    return rows
-
-
-@numba.njit(cache=True, nogil=True)
 def row_sum(rows: Floats, x: int) -> float:
     """Sum of one row."""
     total = 0.0
@@ -116,7 +106,7 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
         ``[x, x']``: the largest log Pr(seen | x) / Pr(seen | x'), rounded up; 0 on the diagonal.
     """
     best = np.zeros(steps.shape[1:])
-    instant = _instant(steps, origin, start, direction)
+    instant = first_instant(steps, origin, start, direction)
     if not _forgotten(steps[instant], live, count):
         _walk(steps, instant, r, start, direction, count, live, *_scratch(live), best)
     return best
@@ -193,7 +183,7 @@ def influences(
     forever = np.where(live & live[:, None] & ~np.eye(live.size, dtype=np.bool_), np.inf, 0.0)
     out = np.zeros((count + 1, *forever.shape))
     out[0] = forever
-    instant = _instant(steps, origin, start, direction)
+    instant = first_instant(steps, origin, start, direction)
     if _forgotten(steps[instant], live, count):
         return out[:2]
     law, _, exponents, logs = _scratch(live)
@@ -228,7 +218,7 @@ def onward(instant: int, direction: int, period: int) -> int:
     return instant if instant >= 0 else period - 1
 
 
-def _instant(steps: Floats, origin: int, start: int, direction: int) -> int:
+def first_instant(steps: Floats, origin: int, start: int, direction: int) -> int:
     """Which law is that of the first step."""
     return int((origin + min(start, start + direction)) % len(steps))
 
@@ -265,7 +255,7 @@ def unseen(steps: Floats, origin: int, start: int, direction: int, law: Floats, 
     out = np.zeros((len(r), *steps.shape[1:]))
     fixed = r.view()
     fixed.flags.writeable = False
-    _unseen(steps, _instant(steps, origin, start, direction), direction, law.copy(), fixed, out)
+    _unseen(steps, first_instant(steps, origin, start, direction), direction, law.copy(), fixed, out)
     return out
 
 

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.redaction.kernels import SMALLEST, advance, give_up, identity, raise_to, rounding, row_sum
+from reticent.redaction.kernels import SMALLEST, advance, first_instant, give_up, onward, raise_to, rounding, row_sum
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -19,7 +19,6 @@ RAREST = 2.0**-20  # a release less likely than this is given up: its rounding w
 NOTHING = 2.0**-50  # the walk ends where less than this has not yet released
 
 
-@numba.njit(cache=True)
 def carry(
     steps: Floats, origin: int, start: int, direction: int, live: Bools, present: Bools, targets: Floats, epsilon: float
 ) -> tuple[Floats, Floats, Floats, bool]:
@@ -46,32 +45,66 @@ def carry(
     walking : bool
         Whether more might be released beyond.
     """
-    size = steps.shape[1]
-    period = steps.shape[0]
-    count = present.size - 1
-    release = np.zeros((count + 1, size, size))
-    first = np.zeros((count + 1, size, size))
-    rows, other = identity(live), np.zeros((size, size))
+    size = live.size
+    release, first = np.zeros((2, present.size, size, size))
+    rows, other = np.diag(live.astype(np.float64)), np.zeros((size, size))
     factor = 1.0 if epsilon == 0.0 else math.exp(epsilon)
+    instant = first_instant(steps, origin, start, direction)
+    scratch = np.zeros((2, size))
+    walking = _carry(
+        steps, instant, direction, live, present, targets, factor, epsilon == 0.0, rows, other, *scratch, release, first
+    )
+    return release, first, rows, walking
+
+
+@numba.njit(cache=True)
+def _carry(
+    steps: Floats,
+    instant: int,
+    direction: int,
+    live: Bools,
+    present: Bools,
+    targets: Floats,
+    factor: float,
+    even: bool,
+    rows: Floats,
+    other: Floats,
+    lows: Floats,
+    excess: Floats,
+    release: Floats,
+    first: Floats,
+) -> bool:
+    size = live.size
     walking = True
-    for distance in range(1, count + 1):
-        t = start + direction * (distance - 1)
-        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
-        rows, other = other, rows
+    for distance in range(1, present.size):
+        advance(rows, steps[instant], live, other)
+        for x in range(size):
+            for v in range(size):
+                rows[x, v] = other[x, v]
+        instant = onward(instant, direction, steps.shape[0])
         if not present[distance] or not walking:
             continue
-        excess = surplus(rows, live) if epsilon == 0.0 else np.zeros(size)
+        if even:
+            surplus(rows, live, lows, excess)
         for v in range(size):
             low = np.inf
             for x in range(size):
                 if live[x]:
-                    wanted = min(rows[x, v], targets[distance, x, v])
-                    low = min(low, rows[x, v] * grid_share(wanted, rows[x, v]))
+                    wanted = rows[x, v]
+                    if targets[distance, x, v] < wanted:
+                        wanted = targets[distance, x, v]
+                    wanted = rows[x, v] * grid_share(wanted, rows[x, v])
+                    if wanted < low:
+                        low = wanted
             fine = low > 0.0
             for x in range(size):
                 if live[x] and fine:
                     most = factor * low * (1.0 + excess[x])
-                    share = grid_share(min(rows[x, v], targets[distance, x, v], most), rows[x, v])
+                    if rows[x, v] < most:
+                        most = rows[x, v]
+                    if targets[distance, x, v] < most:
+                        most = targets[distance, x, v]
+                    share = grid_share(most, rows[x, v])
                     release[distance, x, v] = share
                     if share < RAREST:
                         fine = False
@@ -81,7 +114,7 @@ def carry(
                 first[distance, x, v] = rows[x, v] * release[distance, x, v]
                 rows[x, v] *= 1.0 - release[distance, x, v]
         walking = goes_on(rows, live, factor)
-    return release, first, rows, walking
+    return walking
 
 
 @numba.njit(cache=True)
@@ -92,15 +125,19 @@ def goes_on(rows: Floats, live: Bools, factor: float) -> bool:
     v grows no more (for C·P they are mixtures of those for C): below `RAREST` nothing will be released any more.
     """
     size = rows.shape[0]
-    least, most = -1, -1
+    least = most = 0
+    lowest = np.inf
+    highest = -1.0
     for x in range(size):
         if live[x]:
             total = row_sum(rows, x)
-            if least < 0 or total < row_sum(rows, least):
+            if total < lowest:
                 least = x
-            if most < 0 or total > row_sum(rows, most):
+                lowest = total
+            if total > highest:
                 most = x
-    if row_sum(rows, most) < NOTHING:
+                highest = total
+    if highest < NOTHING:
         return False
     possible = False
     for v in range(size):
@@ -109,23 +146,26 @@ def goes_on(rows: Floats, live: Bools, factor: float) -> bool:
 
 
 @numba.njit(cache=True)
-def surplus(rows: Floats, live: Bools) -> Floats:
+def surplus(rows: Floats, live: Bools, lows: Floats, excess: Floats) -> None:
     """How much more than the least, relatively, each secret has to release at ε = 0 so that all keep the same mass.
 
     Without rounding nothing. But a difference of 1e-16 stays while the masses fade, and would in the end be seen.
+    `lows` is scratch space.
     """
     size = rows.shape[0]
-    lows = np.zeros(size)
+    least = np.inf
     for v in range(size):
         lows[v] = np.inf
-    least = np.inf
     for x in range(size):
         if live[x]:
-            least = min(least, row_sum(rows, x))
+            total = row_sum(rows, x)
+            if total < least:
+                least = total
             for v in range(size):
-                lows[v] = min(lows[v], rows[x, v])
-    out = np.zeros(size)
+                if rows[x, v] < lows[v]:
+                    lows[v] = rows[x, v]
     for x in range(size):
+        excess[x] = 0.0
         over = row_sum(rows, x) - least
         if live[x] and over > 0.0:
             shared = 0.0
@@ -133,54 +173,68 @@ def surplus(rows: Floats, live: Bools) -> Floats:
                 if rows[x, v] - lows[v] > over:
                     shared += lows[v]
             if shared > 0.0:
-                out[x] = over / shared
-    return out
+                excess[x] = over / shared
 
 
-@numba.njit(cache=True)
 def first_release(steps: Floats, origin: int, start: int, direction: int, live: Bools, release: Floats) -> Floats:
     """The law B of the first release under a given walk, shape of `release`."""
-    size = steps.shape[1]
-    period = steps.shape[0]
     first = np.zeros(release.shape)
-    rows, other = identity(live), np.zeros((size, size))
-    for distance in range(1, release.shape[0]):
-        t = start + direction * (distance - 1)
-        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
-        rows, other = other, rows
-        for x in range(size):
-            for v in range(size):
-                first[distance, x, v] = rows[x, v] * release[distance, x, v]
-                rows[x, v] *= 1.0 - release[distance, x, v]
+    rows, other = np.diag(live.astype(np.float64)), np.zeros((live.size, live.size))
+    _first_release(steps, first_instant(steps, origin, start, direction), direction, live, release, rows, other, first)
     return first
 
 
 @numba.njit(cache=True)
+def _first_release(
+    steps: Floats,
+    instant: int,
+    direction: int,
+    live: Bools,
+    release: Floats,
+    rows: Floats,
+    other: Floats,
+    first: Floats,
+) -> None:
+    for distance in range(1, release.shape[0]):
+        advance(rows, steps[instant], live, other)
+        instant = onward(instant, direction, steps.shape[0])
+        for x in range(live.size):
+            for v in range(live.size):
+                first[distance, x, v] = other[x, v] * release[distance, x, v]
+                rows[x, v] = other[x, v] * (1.0 - release[distance, x, v])
+
+
 def hops(steps: Floats, origin: int, start: int, direction: int, places: Ints, count: int) -> Floats:
     """Laws from each of some distances to the next, the first from the secret, the last to ``count + 1``."""
     size = steps.shape[1]
-    period = steps.shape[0]
-    out = np.zeros((places.size + 1, size, size))
-    rows, other = np.zeros((size, size)), np.zeros((size, size))
-    for x in range(size):
-        rows[x, x] = 1.0
+    ends = np.append(places, count + 1)
+    out = np.zeros((ends.size, size, size))
+    _hops(steps, first_instant(steps, origin, start, direction), direction, ends, np.zeros((size, size)), out)
+    return out
+
+
+@numba.njit(cache=True)
+def _hops(steps: Floats, instant: int, direction: int, ends: Ints, rows: Floats, out: Floats) -> None:
+    size = steps.shape[1]
     done = 0
-    for distance in range(1, count + 2):
-        t = start + direction * (distance - 1)
-        step = steps[(origin + min(t, t + direction)) % period]
+    fresh = True
+    for distance in range(1, ends[ends.size - 1] + 1):
         for x in range(size):
             for v in range(size):
-                other[x, v] = 0.0
-                for u in range(size):
-                    other[x, v] += rows[x, u] * step[u, v]
-        rows, other = other, rows
-        if distance == count + 1 or (done < places.size and distance == places[done]):
+                if fresh:
+                    out[done, x, v] = steps[instant, x, v]
+                else:
+                    out[done, x, v] = 0.0
+                    for u in range(size):
+                        out[done, x, v] += rows[x, u] * steps[instant, u, v]
+        fresh = distance == ends[done]
+        if fresh:
+            done += 1
+        else:
             for x in range(size):
                 for v in range(size):
-                    out[done, x, v] = rows[x, v]
-                    rows[x, v] = 1.0 if x == v else 0.0
-            done += 1
-    return out
+                    rows[x, v] = out[done, x, v]
+        instant = onward(instant, direction, steps.shape[0])
 
 
 @numba.njit(cache=True)
@@ -193,7 +247,6 @@ def grid_share(part: float, whole: float) -> float:
     return np.floor(part / whole * GRID) / GRID
 
 
-@numba.njit(cache=True)
 def seen(
     steps: Floats,
     origin: int,
@@ -228,41 +281,69 @@ def seen(
     lag : int
         Steps from the secret to the walk's start.
     """
-    size = steps.shape[1]
-    period = steps.shape[0]
+    size = live.size
     best = np.zeros((size, size))
-    rows, other = identity(live), np.zeros((size, size))
-    logs = np.zeros(size)
-    event = np.zeros(size)
-    reach = count + 1 if joined else min(count, release.shape[0] - 1)
+    rows, other = np.diag(live.astype(np.float64)), np.zeros((size, size))
+    instant = first_instant(steps, origin, start, direction)
+    _seen(
+        steps, instant, direction, count, live, release, joined, onto, far, link, linked, lag,
+        rows, other, *np.zeros((2, size)), best,
+    )  # fmt: skip
+    return best
+
+
+@numba.njit(cache=True)
+def _seen(
+    steps: Floats,
+    instant: int,
+    direction: int,
+    count: int,
+    live: Bools,
+    release: Floats,
+    joined: bool,
+    onto: Floats,
+    far: int,
+    link: Floats,
+    linked: Bools,
+    lag: int,
+    rows: Floats,
+    other: Floats,
+    event: Floats,
+    logs: Floats,
+    best: Floats,
+) -> None:
+    size = live.size
+    reach = count + 1
+    if not joined:
+        reach = count if count < release.shape[0] else release.shape[0] - 1
     for distance in range(1, reach + 1):
-        t = start + direction * (distance - 1)
-        advance(rows, steps[(origin + min(t, t + direction)) % period], live, other)
-        rows, other = other, rows
+        advance(rows, steps[instant], live, other)
+        instant = onward(instant, direction, steps.shape[0])
         last = distance == count + 1
         if last:
-            advance(rows, onto, live, other)
-            rows, other = other, rows
-        elif distance >= release.shape[0]:
-            continue
-        for v in range(size):
             for x in range(size):
-                event[x] = rows[x, v] * (1.0 if last else release[distance, x, v])
-            if not log_rows(link, event, logs):
-                give_up(best, linked)
-                return best
-            raise_to(best, logs, linked, rounding(size, distance + (far if last else 0) + 1 + lag))
-            if not last:
+                for v in range(size):
+                    rows[x, v] = other[x, v]
+            advance(rows, onto, live, other)
+        for v in range(size):
+            if last or distance < release.shape[0]:
                 for x in range(size):
+                    event[x] = other[x, v] * (1.0 if last else release[distance, x, v])
+                if not log_rows(link, event, logs):
+                    give_up(best, linked)
+                    return
+                raise_to(best, logs, linked, rounding(size, distance + (far if last else 0) + 1 + lag))
+            for x in range(size):
+                rows[x, v] = other[x, v]
+                if not last and distance < release.shape[0]:
                     rows[x, v] *= 1.0 - release[distance, x, v]
     if not joined and count > 0:
         for x in range(size):
             event[x] = row_sum(rows, x)
         if not log_rows(link, event, logs):
             give_up(best, linked)
-            return best
+            return
         raise_to(best, logs, linked, rounding(size, reach + 1 + lag))
-    return best
 
 
 @numba.njit(cache=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprint, series_fingerprints
+from reticent.accounting.fingerprints import fingerprint_key, key_name, series_fingerprints
 from reticent.errors import ArgumentError, InputError, RefusedError
 from reticent.markov import MarkovChain, count_transitions
 from reticent.quantization import Quantizer
@@ -104,37 +104,14 @@ class Model:
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
             raise InputError(f"model: {path.name} is no model file; make one with reticent fit") from None
 
-    def reach(self, series_id: Any, ticks: NDArray[np.int64], secrets: Sequence[tuple[int, int]]) -> int | None:
-        """Steps between the secrets and the nearest record that the model was fitted on; None where there is none.
-
-        The series has its positions at these `ticks`.
-        """
-        if not self.spans:
-            return None
-        steps = []
-        for begin, end in self.spans.get(series_fingerprint(fingerprint_key(), series_id), ()):
-            fitted = np.flatnonzero((ticks >= begin) & (ticks <= end))
-            if fitted.size:
-                steps += [max(first - int(fitted[-1]), int(fitted[0]) - last) - 1 for first, last in secrets]
-        return max(min(steps), 0) if steps else None
-
-    def near(self, names: Sequence[Any], firsts: NDArray[np.int64], lasts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which series have, between these ticks, a stretch that the model was fitted on; all where it cannot be told.
-
-        Of the others `reach` is None, and `refuse_overlap` refuses nothing.
-        """
-        if not self.spans:
-            return np.zeros(len(names), dtype=bool)
-        key = fingerprint_key()
-        if key_name(key) != self.key:
-            return np.ones(len(names), dtype=bool)
-        known = [self.spans.get(each, ()) for each in series_fingerprints(key, names)]
-        stretches = np.array([each for own in known for each in own], dtype=np.int64).reshape(-1, 2)
+    def stretches(self, names: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What the model was fitted on of these series: the place of each among `names`, its first and last tick."""
+        known = [self.spans.get(each, ()) for each in series_fingerprints(fingerprint_key(), names)]
+        ends = np.array([each for own in known for each in own], dtype=np.int64).reshape(-1, 2)
         series = np.repeat(np.arange(len(names)), np.fromiter(map(len, known), dtype=np.int64, count=len(names)))
-        met = (stretches[:, 0] <= lasts[series]) & (firsts[series] <= stretches[:, 1])
-        return np.bincount(series[met], minlength=len(names)) > 0
+        return series, ends[:, 0], ends[:, 1]
 
-    def refuse_overlap(self, series_id: Any, first: int, last: int) -> None:
+    def refuse_overlap(self, overlap: bool) -> None:
         """Refuse to protect records, or their margin, that the model was fitted on.
 
         Raises
@@ -142,20 +119,16 @@ class Model:
         RefusedError
             An overlap; or fingerprints that were made with another key, which cannot be compared.
         """
-        if not self.spans:
-            return
-        key = fingerprint_key()
-        if key_name(key) != self.key:
+        if self.spans and key_name(fingerprint_key()) != self.key:
             raise RefusedError(
                 "model: it was fitted under another key of fingerprints, so it cannot be told whether it was fitted "
                 "on the records to be hidden; fit it here, or bring that key"
             )
-        for begin, end in self.spans.get(series_fingerprint(key, series_id), ()):
-            if first <= end and last >= begin:
-                raise RefusedError(
-                    "model: it was fitted on records that are to be hidden (or on their margin) and would give them "
-                    "away; fit it on earlier data (--until), or use --model-from released"
-                )
+        if overlap:
+            raise RefusedError(
+                "model: it was fitted on records that are to be hidden (or on their margin) and would give them "
+                "away; fit it on earlier data (--until), or use --model-from released"
+            )
 
 
 def states_of(chunk: Chunk, grid: Grid, duplicates: str, quantizer: Quantizer | None) -> Chunk:

@@ -21,6 +21,7 @@ Marks = NDArray[np.uint8]
 PRESENT, ABSENT, PRIVATE = 0, 1, 2
 
 _STEPS_AT_ONCE = 1 << 22
+_NONE = 2**62
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,36 @@ class Panel:
         table = np.full(1 << max(4, (2 * chosen.size - 1).bit_length()), -1, dtype=np.int64)
         first_alike(marks, self.offsets, phases, chosen, table, first)
         return first
+
+    def reach(self, marks: Marks, series: Ints, begins: Ints, ends: Ints) -> Ints:
+        """Steps between the secrets of each series and the nearest of its positions at the ticks of a stretch of it.
+
+        Stretch j, ``begins[j]`` to ``ends[j]``, is one of ``series[j]``. -1 where a series has none of its positions
+        in any, or no secret; shape (series,).
+        """
+        first, after = self._places(series, begins, strictly=False), self._places(series, ends, strictly=True)
+        there = first < after
+        series, first, last = series[there], first[there], after[there] - 1
+        private = np.flatnonzero(marks == PRIVATE)
+        found = np.full(self.offsets.size - 1, _NONE)
+        if private.size:
+            at = np.searchsorted(private, first)
+            behind, ahead = private[np.maximum(at - 1, 0)], private[np.minimum(at, private.size - 1)]
+            steps = np.where((behind < first) & (behind >= self.offsets[series]), first - behind - 1, _NONE)
+            beyond = (ahead >= first) & (ahead < self.offsets[series + 1])
+            np.minimum.at(found, series, np.where(beyond, np.minimum(steps, np.maximum(ahead - last - 1, 0)), steps))
+        found[found == _NONE] = -1
+        return found
+
+    def _places(self, series: Ints, ticks: Ints, *, strictly: bool) -> Ints:
+        """The first position of each series at this tick or later (or strictly later); its end where there is none."""
+        low, high = self.offsets[series], self.offsets[series + 1]
+        while (low < high).any():
+            middle = np.minimum((low + high) // 2, self.ticks.size - 1)
+            early = self.ticks[middle] <= ticks if strictly else self.ticks[middle] < ticks
+            early &= low < high
+            low, high = np.where(early, middle + 1, low), np.where(early, high, np.minimum(high, middle))
+        return low
 
 
 def bites(rows: Ints, bounds: Ints) -> Iterator[slice]:

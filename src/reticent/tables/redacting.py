@@ -154,35 +154,45 @@ class RedactVerb:
                 )
 
     def _designs_of(self, panel: Panel, marks: Marks, chosen: Ints, chunk: Chunk, start: int) -> Ints:
-        """The design of each chosen series: one for all that are alike, but those that the model was fitted on."""
-        phases = instant(panel.ticks[panel.offsets[:-1]], self.grid, self.model.chain.period)
-        near, first = np.zeros(chosen.size, dtype=bool), chosen.copy()
-        if self.model.spans:
-            names = identifiers(chunk.table, chunk.columns.id, chunk.offsets[start + chosen])
-            ends = panel.ticks[panel.offsets[chosen]], panel.ticks[panel.offsets[chosen + 1] - 1]
-            near = self.model.near(names, *ends)
-        first[~near] = panel.alike(marks, phases, chosen[~near])
-        index = np.empty(phases.size, dtype=np.int64)
-        for at in np.flatnonzero(first == chosen).tolist():
-            i = int(chosen[at])
+        """The design of each chosen series: one for all that are alike."""
+        period = self.model.chain.period
+        phases = instant(panel.ticks[panel.offsets[:-1]], self.grid, period)
+        reach = np.full(phases.size, -1 if self.margin is None else self.margin)
+        known = None
+        if self.model.spans and self.margin is None:
+            series, *ends = self.model.stretches(
+                identifiers(chunk.table, chunk.columns.id, chunk.offsets[start + chosen])
+            )
+            known = chosen[series], *ends
+            reach = panel.reach(marks, *known)
+        first = panel.alike(marks, phases + period * (reach + 1), chosen)
+        index = np.full(phases.size, -1)
+        for i in chosen[first == chosen].tolist():
             here = slice(int(panel.offsets[i]), int(panel.offsets[i + 1]))
-            own = (names[at],) if near[at] else ()
-            index[i] = self._design(own, panel.ticks[here], marks[here], int(phases[i]))
-        return index[first]
+            index[i] = self._design(marks[here], int(phases[i]), None if reach[i] < 0 else int(reach[i]))
+        index[chosen] = index[first]
+        if known is not None:
+            self._check_known(panel, index, *known)
+        return index[chosen]
 
-    def _design(self, names: tuple[Any, ...], ticks: Ints, marks: Marks, phase: int) -> int:
-        """The design of one series, the same for all that are alike in marks and phase.
+    def _check_known(self, panel: Panel, index: Ints, series: Ints, begins: Ints, ends: Ints) -> None:
+        """The model must owe nothing to records that may be withheld: compare them with what it was fitted on."""
+        order = np.argsort(index[series], kind="stable")
+        series, begins, ends = series[order], begins[order], ends[order]
+        for design in np.flatnonzero(np.bincount(index[index >= 0])).tolist():
+            these = slice(*np.searchsorted(index[series], [design, design + 1]).tolist())
+            starts = panel.offsets[series[these]]
+            for first, last in self._touched[design]:
+                met = (panel.ticks[starts + first] <= ends[these]) & (panel.ticks[starts + last] >= begins[these])
+                self.model.refuse_overlap(bool(met.any()))
 
-        `names`: its own, where the model was fitted on records of it at these times; else none.
-        """
+    def _design(self, marks: Marks, phase: int, reach: int | None) -> int:
+        """The design of one series, the same for all that are alike in marks, phase and reach."""
         secrets, absent = tuple(runs(marks == PRIVATE)), np.flatnonzero(marks == ABSENT)
-        reach = self.margin
-        for name in names if reach is None else ():
-            reach = self.model.reach(name, ticks, secrets)
-        geometry = (ticks.size, phase, secrets, tuple(absent.tolist()), reach)
+        geometry = (marks.size, phase, secrets, tuple(absent.tolist()), reach)
         if geometry not in self._designs:
             try:
-                mechanism = self.design(self.model.chain.shifted(phase), ticks.size, secrets, geometry[3], reach)
+                mechanism = self.design(self.model.chain.shifted(phase), marks.size, secrets, geometry[3], reach)
             except RefusedError:
                 if self.margin is None or self.tried is None:
                     raise
@@ -192,11 +202,7 @@ class RedactVerb:
             self._designs[geometry] = len(self._mechanisms)
             self._mechanisms.append(mechanism)
             self._touched.append(self._may_be_withheld(mechanism, absent))
-        index = self._designs[geometry]
-        for name in names if self.margin is None else ():  # the model must owe nothing to what may be withheld
-            for begin, end in self._touched[index]:
-                self.model.refuse_overlap(name, int(ticks[begin]), int(ticks[end]))
-        return index
+        return self._designs[geometry]
 
     def _may_be_withheld(self, mechanism: Mechanism, absent: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Runs of records that are there and may be withheld, all of them within the margin if there is one."""

@@ -129,6 +129,17 @@ def test_many_ids_have_the_tags_that_each_has_alone() -> None:
     )
 
 
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 90), st.integers(0, 3000)), min_size=1, max_size=6))
+def test_sources_with_words_at_hand_give_the_words_of_their_own(asked: list[tuple[int, int, int]]) -> None:
+    source, ids = seeded_source(7), [f"meter {i}" for i in range(len(asked))]
+    owns = source.tagged_with(source.tags(ids), np.array([ready for ready, _, _ in asked]))
+    for each, own, (_, first, count) in zip(ids, owns, asked, strict=True):
+        own.advance(first)
+        assert np.array_equal(own.words(count), source.spawn(each).words(first + count)[first:])
+        assert own.position == first + count
+        assert np.array_equal(own.spawn("a").words(3), source.spawn(each).spawn("a").words(3))
+
+
 def test_saved_state_goes_on_where_it_was() -> None:
     source = seeded_source(3).spawn("x")
     source.words(1234)

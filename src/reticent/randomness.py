@@ -14,7 +14,7 @@ import datetime as dt
 import decimal
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ Words = NDArray[np.uint64]
 _TAG_BYTES = 12
 _MAX_WORDS = 2**33  # 2^32 blocks of two words: the counter never runs into the tag
 _REFILL = 1024
+_FIRST = 32  # words: a short series needs no more
+_FEW_IDS = 16  # are encoded sooner one by one
 _IDS_AT_ONCE = 1 << 14  # what is made of them stays in the cache
 _BLOCK = np.dtype("V16")
 _SHOWN = np.where(np.arange(16) < np.arange(17)[:, None], np.uint8(255), np.uint8(0)).reshape(-1).view(_BLOCK)
@@ -97,7 +99,7 @@ class EncodedIds:
     def of(cls, identifiers: Iterable[Any]) -> EncodedIds:
         """Those of plain values; whole numbers, and texts of one byte a letter, without a loop over them."""
         whole = whole_numbers(identifiers)
-        if whole is not None:
+        if whole is not None and whole.size > _FEW_IDS:
             return cls.numerals(whole)
         identifiers = list(identifiers)
         if set(map(type, identifiers)) == {str} and (text := "s" + "s".join(identifiers)).isascii():
@@ -233,6 +235,9 @@ class Source:
         self._tag_cipher = Cipher(algorithms.AES(tags), modes.ECB())
         aes = hashlib.blake2b(key, digest_size=32, person=b"reticent-aes").digest()
         self._cipher = Cipher(algorithms.AES(aes), modes.ECB())  # of counter blocks, which is CTR
+        self._begin(position)
+
+    def _begin(self, position: int) -> None:
         self._used = position
         self._start = position
         self._buffer: Words = np.empty(0, dtype=np.uint64)
@@ -267,7 +272,20 @@ class Source:
     def tagged(self, tag: bytes) -> Source:
         """The source of the series of a tag, as `spawn` gives it."""
         self._check_fork()
-        return Source(self._key, seeded=self.seeded, tag=tag)
+        own = Source.__new__(Source)
+        own.seeded, own._tag, own._forks = self.seeded, tag, _forks
+        own._key, own._tag_cipher, own._cipher = self._key, self._tag_cipher, self._cipher
+        own._begin(0)
+        return own
+
+    def tagged_with(self, tags: NDArray[np.uint8], counts: NDArray[np.int64]) -> Iterator[Source]:
+        """`tagged` for many series, each with its first `counts` words at hand: these are drawn in one call."""
+        words, offsets = self.batch(tags, counts)
+        words.flags.writeable = False
+        for tag, begin, end in zip(tags, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            own = self.tagged(tag.tobytes())
+            own._buffer = words[begin:end]
+            yield own
 
     def peek(self, n: int) -> Words:
         """The next `n` words (read-only view), without using them up."""
@@ -275,7 +293,7 @@ class Source:
         offset = self._used - self._start
         if offset + n > self._buffer.size:
             rest = self._buffer[offset:]
-            fresh = max(n - rest.size, _REFILL)
+            fresh = max(n - rest.size, min(2 * self._buffer.size, _REFILL), _FIRST)
             self._buffer = np.concatenate([rest, self._generate(self._used + rest.size, fresh)])
             self._buffer.flags.writeable = False
             self._start = self._used

@@ -43,6 +43,7 @@ Ints = NDArray[np.int64]
 
 ORIGIN = "reticent origin"  # the instant whose value a held place now holds, counted from the next one to be released
 WORDS = "reticent words"  # how many its series has used up
+_WORDS_AHEAD = 64  # of a series, at most, that are drawn in one call for all
 _NEXT, _ROWS = "next", "rows"
 _SAME_TEXT = (("BIGINT", "DOUBLE"), ("BIGINT", "VARCHAR"))  # kinds of a text column that one file may show of another
 
@@ -340,9 +341,12 @@ class ContinuedVerb:
         if not self.stage.finish:
             assert self.switch.look_ahead is not None
             counts = np.maximum(counts - self.switch.look_ahead + 1, 0)
-        after = before.copy()
-        for i in np.flatnonzero(counts).tolist():
-            own = source.spawn(chunk.ids[i])
+        after, going = before.copy(), np.flatnonzero(counts)
+        words = (used + self._sampler.words_needed(counts))[going]
+        words[words > _WORDS_AHEAD] = 0  # drawn when they are needed
+        for i, own in zip(
+            going.tolist(), source.tagged_with(source.tags(chunk.encoded_ids)[going], words), strict=True
+        ):
             own.advance(int(used[i]))
             self._sampler.advance(after[chunk.offsets[i] : chunk.offsets[i + 1]], 0, int(counts[i]), own)
             used[i] = own.position

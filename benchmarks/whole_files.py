@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from compileall import compile_dir
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -135,6 +136,9 @@ def running(folder: Path, scale: Scale) -> list[str]:
 
 def starting(folder: Path, scale: Scale) -> list[str]:
     """Import, a release of a small file, and the first one after the installation, which compiles."""
+    import reticent
+
+    compile_dir(Path(reticent.__file__).parent, quiet=1)  # as an installation does
     small, out = folder / "small.parquet", folder / "out.parquet"
     make(small, 20_000, 20)
     each = commands(small, out, model(folder))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,20 +16,6 @@ from reticent.errors import ArgumentError
 
 if TYPE_CHECKING:
     from reticent.tables import Release
-
-
-def reporting(command: Callable[..., None]) -> Callable[..., None]:
-    """Let what draws the report begin at once, beside the imports and the reading, if there will be one."""
-
-    @wraps(command)
-    def begun(**given: Any) -> None:
-        if not given["dry_run"]:
-            from reticent.reports import warm_up
-
-            warm_up()
-        command(**given)
-
-    return begun
 
 
 @contextmanager
@@ -135,7 +120,6 @@ def one(name: str, values: list[str] | None) -> str | None:
     return values[0] if values else None
 
 
-@reporting
 @opt.grouped(columns=opt.columns, promise=opt.switching, files=opt.files, charging=opt.charging, reading=opt.reading)
 def switch(
     input: opt.INPUTS,
@@ -252,7 +236,6 @@ def aggregated(
     }
 
 
-@reporting
 @opt.grouped(
     columns=opt.columns,
     quantizer=opt.quantizer,
@@ -312,7 +295,6 @@ def hidden(
     return Private(tuple(private or ()), private_where, private_column, tuple(public or ()))
 
 
-@reporting
 @opt.grouped(
     columns=opt.columns,
     private=hidden,

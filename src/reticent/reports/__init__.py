@@ -20,14 +20,17 @@ __all__ = ["private_report", "public_report", "warm_up", "with_composition"]
 
 @cache
 def warm_up() -> None:
-    """Begin, once, to load what draws the charts and the page, beside other work: it takes longer than to draw them."""
+    """Begin, once, to load what draws the charts and the page, beside other work: it takes longer than to draw them.
+
+    It holds Python's lock for half a second: begin where others work without it, in DuckDB and in kernels.
+    """
     Thread(target=_warm_up, daemon=True).start()
 
 
 def _warm_up() -> None:
     from reticent.reports.drawing import warm_up
 
-    warm_up()  # first, since it leaves Python to the others
+    warm_up()
     from reticent.reports.page import template
 
     template("report.html.j2")

@@ -53,7 +53,7 @@ def figure(title: str, caption: str, alt: str, draw: Callable[[int], Chart]) -> 
 
 
 def warm_up() -> None:
-    """Draw a first chart, for which the engine that draws them is started: half a second, most of it outside Python."""
+    """Draw a first chart, for which the engine that draws them is started: half a second."""
     _svg(chart([{"x": 0, "y": 0}]).mark("line").encode(x="x:Q", y="y:Q"))
 
 

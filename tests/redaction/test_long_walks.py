@@ -230,6 +230,15 @@ def test_a_long_gap_of_missing_records_is_walked_through() -> None:
     assert none.missing == tuple(range(1, n))
 
 
+def test_either_side_has_its_own_horizon() -> None:
+    """Of a reversible chain both sides are designed alike, but other records may be missing: all, on one side."""
+    n = 10_001
+    none_left = sequential_redaction(ORDINARY, n, 5_000, 1.0, np.arange(5_000))
+    none_right = sequential_redaction(ORDINARY, n, 5_000, 1.0, np.arange(5_001, n))
+    assert none_left.utility() == pytest.approx(none_right.utility(), abs=1e-12)
+    assert none_left.utility() > 0.499
+
+
 def test_two_secrets_far_apart_need_no_budget() -> None:
     """Perfect privacy: rounding over the 1e7 steps between them would by itself exceed what is tolerated."""
     found = sequential_redaction(ORDINARY, 10_000_000, [10, 9_999_980], 0.0)

@@ -220,10 +220,10 @@ class Plan:
         return Side(start, count, joined, np.ascontiguousarray(stretch))  # the start itself is in a secret
 
     def _best(self, side: Side, direction: int, budget: float, thorough: bool) -> Any:
+        chain, (within, joined) = self.chain.shifted(side.start), side.within(self.reach)
+        key = (side.start, direction, within.size)  # of either side: other records may be missing there
         if self.reversible:  # the same walk on both sides, to be designed once
             direction = RIGHT
-        chain, (within, joined) = self.chain.shifted(side.start), side.within(self.reach)
-        key = (side.start, direction, within.size)
         if key not in self.horizons:  # a programme may release first as far as the greedy law at ε = 0 does
             self.horizons[key] = horizon(chain, direction, within, 0.0, AT_FIRST)
         near = within[: horizon(chain, direction, within, budget, self.horizons[key]) + 1]

@@ -19,7 +19,7 @@ Bools = NDArray[np.bool_]
 
 LN2 = math.log(2.0)
 UNIT = 2.0**-53
-AT_FIRST = 64  # distances of which the influence is found together; then ever more
+AT_FIRST = 16  # distances of which the influence is found together; then ever more
 SMALLEST = 1e-150  # below it an entry is no longer told from zero, and the walk answers "infinite"
 
 
@@ -73,7 +73,7 @@ def give_up(best: Floats, live: Bools) -> None:
             best[x, y] = np.inf if x != y and live[x] and live[y] else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, forceinline=True)
 def raise_column(
     best: Floats, rows: Floats, v: int, exponents: Floats, logs: Floats, live: Bools, distance: int
 ) -> None:

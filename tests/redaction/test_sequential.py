@@ -181,6 +181,18 @@ def test_a_boundless_budget_releases_all_but_the_secret():
     assert found.utility() == pytest.approx(7 / 8, abs=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_a_secret_of_one_possible_value_needs_nothing_hidden(epsilon):
+    for chain in (
+        rt.MarkovChain([[1.0, 0.0], [0.2, 0.8]]),
+        rt.MarkovChain.periodic([[[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]]),  # at every other instant
+    ):
+        found = sequential_redaction(chain, 7, 2, epsilon)
+        assert found.leakage() == 0
+        assert found.utility() == pytest.approx(6 / 7, abs=1e-12)
+        assert enumerated_leakage(chain, 7, (2, 2), sequential_law(found)) == 0
+
+
 def test_walks_that_cross_are_refused():
     walks = sequential_redaction(binary(0.02, 0.2), 12, 5, 0.7).walks
     with pytest.raises(ValueError, match="walk"):

@@ -160,7 +160,7 @@ def _best(ahead: Ahead, inner: float, thorough: bool) -> tuple[float, Floats] | 
     """The best of the greedy law, the programme's, and releasing nothing at all; None where each shows too much."""
     free = np.full((ahead.near + 1, ahead.chain.size, ahead.chain.size), np.inf)
     laws = [_mixed(ahead, inner, targets) for targets in (free, np.zeros_like(free))]
-    if inner > 0 and ahead.present.any():
+    if inner > 0 and ahead.present.any() and np.count_nonzero(ahead.chain.law(0)) > 1:  # else there is nothing to hide
         targets = programme(ahead, _places(ahead, THOROUGH if thorough else QUICK), inner)
         if targets is not None:
             laws.append(_mixed(ahead, inner, targets))

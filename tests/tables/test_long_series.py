@@ -208,6 +208,30 @@ def test_a_time_of_more_records_than_a_part(tmp_path: Path) -> None:
         assert bool(seen) == (rule != "keep")
 
 
+@pytest.mark.parametrize("long", [13, 300])
+def test_after_a_time_of_more_records_than_a_part_others_follow(tmp_path: Path, long: int) -> None:
+    """Such a time is held, and looked at again only when what waits has doubled; what comes after it is not."""
+    table = pa.table({"ts": [0] * long + list(range(1, 200)), "v": range(long + 199)})
+    whole = shown(switched(table, tmp_path / "out.csv", "ran", duplicates="min"))
+    with cut(10, 5) as seen, mock.patch.object(chunking, "series_offsets", wraps=chunking.series_offsets) as looks:
+        assert shown(switched(table, tmp_path / "out.csv", "ran", duplicates="min")) == whole
+    assert len(seen) >= 18
+    assert looks.call_count < 40 + 2 * np.log2(long)
+
+
+def test_a_part_of_which_nothing_is_released_yet(tmp_path: Path) -> None:
+    """The first has one time, and waits; a folder of files has nothing to write then."""
+    table = pa.table({"id": ["a"] * 60, "ts": [0] * 13 + list(range(1, 48)), "v": range(60)})
+    found = []
+    for size, batch in (WHOLE, (10, 5)):
+        with cut(size, batch) as seen:
+            switched(table, tmp_path / "out.parquet", "ran", id="id", duplicates="min", partition_by="id")
+        (file,) = (tmp_path / "out.parquet").rglob("*.parquet")
+        found.append(load(file).to_pylist())
+    assert seen
+    assert found[0] == found[1]
+
+
 def test_refused_for_what_is_kept(tmp_path: Path) -> None:
     table = pa.table({"ts": [*range(30), 29], "v": range(31), "note": range(31)})
     with cut(6, 5), pytest.raises(InputError, match="differ in a column"):

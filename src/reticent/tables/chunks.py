@@ -143,12 +143,13 @@ def _sorted(
             begun = False
         rest = table.slice(cut)
         most = longest if begun else longest + before
-        if rest.num_rows > most and (changes := np.flatnonzero(_changes(rest.slice(0, most + 1), columns.time))).size:
-            cut = int(changes[-1]) + 1
+        while rest.num_rows > most and (ends := np.flatnonzero(_changes(rest, columns.time)) + 1).size:
+            cut = int(ends[max(int(np.searchsorted(ends, most, side="right")) - 1, 0)])  # a longer time is not torn
             yield rest.slice(0, cut), np.array([0, cut]), False
-            rest, begun = rest.slice(cut), True
+            rest, begun, most = rest.slice(cut), True, longest
         waiting, count = rest.to_batches(), rest.num_rows
-        enough = max(rows, min(2 * count, most + rows))  # a long series is looked at again only when it has doubled
+        twice = 2 * count  # a long series, or time, is looked at again only when it has doubled
+        enough = max(rows, min(twice, most + rows) if count <= most else twice)
     table = pa.Table.from_batches(waiting).combine_chunks()
     yield from _ended(table, series_offsets(table, columns.id), begun)
 

@@ -50,7 +50,7 @@ class PartitionedWriter:
         order = np.argsort(codes, kind="stable")
         rest = table.drop_columns(self._column)
         rest = rest if (np.diff(codes) >= 0).all() else rest.take(order)
-        cuts = np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1, [codes.size]])
+        cuts = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1, [codes.size]]))  # 0 if no rows
         for first, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             self._writer(names[int(codes[order[first]])], rest.schema).write(rest.slice(first, end - first))
 

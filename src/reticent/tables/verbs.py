@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from reticent.errors import ArgumentError
+from reticent.errors import ArgumentError, RefusedError
 from reticent.markov import MarkovChain
 from reticent.quantization import AggregateQuantization, PublicationRule, VectorQuantization
 from reticent.quantization.exact import Number, allowed_outputs
@@ -22,7 +22,7 @@ from reticent.redaction import (
     three_region,
 )
 from reticent.tables.aggregating import AggregateVerb, grouped, period_of
-from reticent.tables.charging import Margin
+from reticent.tables.charging import ONLY_WITH_LEDGER, Margin
 from reticent.tables.continuing import switch_on
 from reticent.tables.delimited import Reading
 from reticent.tables.duplicates import one_record_each
@@ -328,6 +328,8 @@ def redact(
     mechanism = mechanism or ("sequential" if remembered(options) else "optimal")
     if mechanism not in MECHANISMS:
         raise ArgumentError(f"mechanism: must be one of {', '.join(MECHANISMS)}")
+    if mechanism == "sequential" and options.get("ledger") is False and not options.get("dry_run"):
+        raise RefusedError(ONLY_WITH_LEDGER)
     if not (isinstance(epsilon, int | float) and 0 <= epsilon < math.inf):
         raise ArgumentError("epsilon: must be a finite number of nats, zero or more")
     stated = private if isinstance(private, Private) else Private(names_of(private))

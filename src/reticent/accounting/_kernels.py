@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import kernel
 
 _CROWDED = 256  # codes in one bucket: these are not the keyed codes of as many series
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sort_codes(codes: NDArray[np.uint64], found: NDArray[np.uint64], order: NDArray[np.int64]) -> bool:
     """Sort codes that are spread evenly: first into buckets of about ten, then each bucket by insertion.
 

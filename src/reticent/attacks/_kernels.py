@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from reticent.compiled import kernel
 
-@numba.njit(cache=True)
+
+@kernel
 def mark_peaks(series: Any, peaks: Any) -> None:
     """Mark in each row the instants of a peak: a run of equal values with smaller ones right before and right after.
 
@@ -28,7 +29,7 @@ def mark_peaks(series: Any, peaks: Any) -> None:
                 risen = False
 
 
-@numba.njit(cache=True)
+@kernel
 def compare_candidates(loads: Any, load_peaks: Any, codes: Any, code_peaks: Any, symbols: Any, scale: int) -> Any:
     """Which of two candidates each adversary prefers: 1 the second, -1 the first, 0 neither.
 

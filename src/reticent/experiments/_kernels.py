@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import kernel
 
 Floats = NDArray[np.float64]
 
 
-@nb.njit(cache=True)
+@kernel
 def warping_distance(one: Floats, other: Floats, band: int) -> float:
     """Least Σ|one[i] - other[j]| over warping paths within `band` of the (stretched) diagonal.
 

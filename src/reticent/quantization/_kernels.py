@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from reticent.compiled import kernel
 
 MISSING = -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def encode_guess(
     x: Any, thresholds: Any, low: float, scale: float, start: Any, below: int, above: int, codes: Any
 ) -> int:
@@ -48,7 +49,7 @@ def encode_guess(
     return outside
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def encode_search(x: Any, thresholds: Any, levels: int, below: int, above: int, codes: Any) -> int:
     """Codes of values in any cells, by binary search; unreachable thresholds may have been left off."""
     size = thresholds.size
@@ -83,7 +84,7 @@ def largest_sums(contributions: Any, offsets: Any, largest: int) -> Any:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _largest_sums(contributions: Any, offsets: Any, largest: int, top: Any, out: Any) -> None:
     for g in range(out.size):
         if largest == 0:
@@ -105,14 +106,14 @@ def _largest_sums(contributions: Any, offsets: Any, largest: int, top: Any, out:
             out[g] += top[k]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def group_sums(units: Any, groups: Any, out: Any) -> None:
     """Exact sums by group, added to `out`."""
     for i in range(units.size):
         out[groups[i]] += units[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def group_extremes(units: Any, groups: Any, sign: int, out: Any) -> None:
     """Largest of sign × units by group, kept in `out`."""
     for i in range(units.size):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import inner, kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,13 +24,13 @@ AT_FIRST = 16  # distances of which the influence is found together; then ever m
 SMALLEST = 1e-150  # below it an entry is no longer told from zero, and the walk answers "infinite"
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def rounding(size: int, distance: int) -> float:
     """Bound on the rounding error of a log-ratio after `distance` steps (all terms are positive, so it is relative)."""
     return 2.0 * (size + 8) * distance * UNIT
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
     """``out = rows @ step`` for the live rows."""
     size = step.shape[0]
@@ -42,7 +43,7 @@ def advance(rows: Floats, step: Floats, live: Bools, out: Floats) -> None:
                 out[x, v] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def row_sum(rows: Floats, x: int) -> float:
     """Sum of one row."""
     total = 0.0
@@ -51,7 +52,7 @@ def row_sum(rows: Floats, x: int) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
     """Raise ``best[x, x']`` to ``logs[x] - logs[x'] + slack``; 0/0 is skipped, something/0 is infinite."""
     size = best.shape[0]
@@ -64,7 +65,7 @@ def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
                         best[x, y] = ratio
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def give_up(best: Floats, live: Bools) -> None:
     """Infinite between any two live values: the answer where floating point has lost the true one."""
     size = live.size
@@ -73,7 +74,7 @@ def give_up(best: Floats, live: Bools) -> None:
             best[x, y] = np.inf if x != y and live[x] and live[y] else 0.0
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def raise_column(
     best: Floats, rows: Floats, v: int, exponents: Floats, logs: Floats, live: Bools, distance: int
 ) -> None:
@@ -112,7 +113,7 @@ def walk(steps: Floats, origin: int, r: Floats, start: int, direction: int, coun
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _walk(
     steps: Floats,
     instant: int,
@@ -201,7 +202,7 @@ def influences(
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _ratios(laws: Floats, before: int, live: Bools, exponents: Floats, logs: Floats, out: Floats) -> None:
     """Largest log-ratios under each law but the first, of which the distance is `before`."""
     for d in range(1, laws.shape[0]):
@@ -209,7 +210,7 @@ def _ratios(laws: Floats, before: int, live: Bools, exponents: Floats, logs: Flo
             raise_column(out[d], laws[d], v, exponents, logs, live, before + d)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def onward(instant: int, direction: int, period: int) -> int:
     """The instant of the next step, in either direction."""
     instant += direction
@@ -259,7 +260,7 @@ def unseen(steps: Floats, origin: int, start: int, direction: int, law: Floats, 
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _unseen(steps: Floats, instant: int, direction: int, rows: Floats, r: Floats, out: Floats) -> None:
     size = steps.shape[1]
     for distance in range(1, r.shape[0]):
@@ -274,7 +275,7 @@ def _unseen(steps: Floats, instant: int, direction: int, rows: Floats, r: Floats
         instant = onward(instant, direction, steps.shape[0])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def combine(left: Floats, right: Floats, ends: Ints) -> float:
     """Largest ``left[a, a'] + right[b, b']`` over two pairs of possible end values (a, b) and (a', b')."""
     worst = 0.0
@@ -286,7 +287,7 @@ def combine(left: Floats, right: Floats, ends: Ints) -> float:
     return worst
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def draw(
     codes: Ints,
     starts: Ints,
@@ -322,7 +323,7 @@ def draw(
                 w += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def faults(codes: Ints, starts: Ints, certain: Bools, steps: Floats, laws: Floats, origin: int, found: Ints) -> None:
     """Count, for each series, undeclared gaps, strangers and impossible records: ``found`` (series, 3).
 
@@ -370,7 +371,7 @@ def least_right(left: Floats, right: Floats, ends: Ints, epsilon: float) -> Ints
     return np.roll(out, 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _least_right(left: Floats, right: Floats, ends: Ints, epsilon: float, out: Ints) -> None:
     r = right.shape[0]
     for d in range(left.shape[0]):

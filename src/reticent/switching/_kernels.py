@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from reticent.compiled import kernel
 
 Words = NDArray[np.uint64]
 Indices = NDArray[np.int64]
@@ -40,14 +41,14 @@ def shift_up(typing_context: Any, array: Any, start: Any, count: Any) -> Any:
     return types.void(array, types.int64, types.int64), code
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def reset(order: Indices, start: int, end: int) -> None:
     """The identity on ``order[start:end]``."""
     for t in range(start, end):
         order[t] = t
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def mallows_series(
     order: Indices,
     t: int,
@@ -115,7 +116,7 @@ def mallows_series(
     return t, w
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def mallows_batch(
     order: Indices,
     offsets: Indices,
@@ -141,7 +142,7 @@ def mallows_batch(
             reset(order, start, end)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def quotient(u: np.uint64, divisor: np.uint64, inverse: float) -> Any:
     """u // divisor for quotients below 2^50, by floating point and a correction: dividing words is slow.
 
@@ -154,7 +155,7 @@ def quotient(u: np.uint64, divisor: np.uint64, inverse: float) -> Any:
     return guess + np.int64(u - below >= divisor)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def ran_series(
     order: Indices,
     t: int,
@@ -193,7 +194,7 @@ def ran_series(
     return t, w
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def ran_batch(
     order: Indices,
     offsets: Indices,
@@ -219,7 +220,7 @@ def ran_batch(
             reset(order, start, end)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sta_series(
     order: Indices,
     t: int,
@@ -252,7 +253,7 @@ def sta_series(
     return t, w
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sta_batch(
     order: Indices,
     offsets: Indices,

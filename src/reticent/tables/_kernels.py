@@ -9,6 +9,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.compiled import kernel
+
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -21,7 +23,7 @@ _codes = nb.types.Array(nb.int32, 1, "C", readonly=True)
 _int32, _int64, _bool = nb.int32[::1], nb.int64[::1], nb.boolean[::1]
 
 
-@nb.njit(nb.void(_codes, _int64, _int64), nogil=True, cache=True)
+@kernel(nb.void(_codes, _int64, _int64))
 def next_places(codes: Codes, free: Ints, places: Ints) -> None:
     """The next free place of each row's group, which is then taken."""
     for i in range(codes.size):
@@ -30,7 +32,7 @@ def next_places(codes: Codes, free: Ints, places: Ints) -> None:
         places[i] = place
 
 
-@nb.njit(nb.void(_int64, _int64, _int32, _bool, _int32, _int64, _int32), nogil=True, cache=True)
+@kernel(nb.void(_int64, _int64, _int32, _bool, _int32, _int64, _int32))
 def order_in_time(ticks: Ints, starts: Ints, rows: Codes, left: Bools, ends: Codes, ticks2: Ints, rows2: Codes) -> None:
     """Sort the times of each series in place; `rows` becomes where each came from.
 
@@ -96,7 +98,7 @@ def order_in_time(ticks: Ints, starts: Ints, rows: Codes, left: Bools, ends: Cod
                 break
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, table: Ints, first: Ints) -> None:
     """For each chosen series the first of them that has the same marks and phase, compared in full.
 
@@ -129,7 +131,7 @@ def first_alike(marks: Marks, offsets: Ints, phases: Ints, chosen: Ints, table: 
             place = (place + 1) & (table.size - 1)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def place_on_grid(ticks: Ints, offsets: Ints, step: int, positions: Ints) -> int:
     """The step of each record within its series, of which the first (zero) is there; how many records share one.
 

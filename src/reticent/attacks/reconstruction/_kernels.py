@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -14,7 +15,7 @@ Ints = NDArray[np.int64]
 ENTER, MEET, LEAVE = 1, 2, 4  # what happens at a record, seen from the secret; see `tabulate`
 
 
-@numba.njit(cache=True)
+@kernel
 def tabulate(
     steps: Floats, origin: int, start: int, direction: int, hidden: Floats, first: Floats, turns: Ints
 ) -> tuple[Floats, Floats]:
@@ -97,7 +98,7 @@ def tabulate(
     return shown, nothing
 
 
-@numba.njit(cache=True)
+@kernel
 def turn(mass: Floats, what: int) -> None:
     """Forget, guess or check the tag: see `tabulate`."""
     size, tags = mass.shape[0], mass.shape[1]
@@ -115,7 +116,7 @@ def turn(mass: Floats, what: int) -> None:
                     mass[x, tag, v] = total if what & MEET or tag == v else 0.0
 
 
-@numba.njit(cache=True)
+@kernel
 def look_up(outputs: Ints, start: int, direction: int, shown: Floats, nothing: Floats, found: Floats) -> None:
     """``found[k, x]``: the log-likelihood of what output k shows on one side of a secret (-1: not shown)."""
     size = nothing.size
@@ -129,7 +130,7 @@ def look_up(outputs: Ints, start: int, direction: int, shown: Floats, nothing: F
             found[k, x] = shown[distance, x, outputs[k, t]] if distance < shown.shape[0] else nothing[x]
 
 
-@numba.njit(cache=True)
+@kernel
 def sample(uniform: Floats, laws: Floats, steps: Floats, origin: int, codes: Ints) -> None:
     """Series of a chain, one a row of `codes`, by inversion of one uniform number a record."""
     period, size = steps.shape[0], steps.shape[1]
@@ -145,7 +146,7 @@ def sample(uniform: Floats, laws: Floats, steps: Floats, origin: int, codes: Int
             codes[k, t] = v
 
 
-@numba.njit(cache=True)
+@kernel
 def count_steps(outputs: Ints, phase: int, counts: Floats) -> None:
     """Add the transitions between neighbouring records that are both shown, to counts (period, s, s)."""
     period = counts.shape[0]
@@ -155,7 +156,7 @@ def count_steps(outputs: Ints, phase: int, counts: Floats) -> None:
                 counts[(phase + t) % period, outputs[k, t], outputs[k, t + 1]] += 1.0
 
 
-@numba.njit(cache=True)
+@kernel
 def look_up_twice(
     one: Ints,
     other: Ints,

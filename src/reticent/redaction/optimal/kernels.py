@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,7 +67,7 @@ def events(
     return logs, slopes
 
 
-@numba.njit(cache=True)
+@kernel
 def _events(
     steps: Floats,
     nearest: int,

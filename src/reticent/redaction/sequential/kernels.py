@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.compiled import inner, kernel
 from reticent.redaction.kernels import SMALLEST, advance, first_instant, give_up, onward, raise_to, rounding, row_sum
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ def carry(
     return release, first, rows, walking
 
 
-@numba.njit(cache=True)
+@kernel
 def _carry(
     steps: Floats,
     instant: int,
@@ -117,7 +117,7 @@ def _carry(
     return walking
 
 
-@numba.njit(cache=True)
+@kernel
 def goes_on(rows: Floats, live: Bools, factor: float) -> bool:
     """Whether a walk may release more: enough is left, and not too little of it with one secret beside another.
 
@@ -145,7 +145,7 @@ def goes_on(rows: Floats, live: Bools, factor: float) -> bool:
     return possible
 
 
-@numba.njit(cache=True)
+@inner
 def surplus(rows: Floats, live: Bools, lows: Floats, excess: Floats) -> None:
     """How much more than the least, relatively, each secret has to release at ε = 0 so that all keep the same mass.
 
@@ -184,7 +184,7 @@ def first_release(steps: Floats, origin: int, start: int, direction: int, live: 
     return first
 
 
-@numba.njit(cache=True)
+@kernel
 def _first_release(
     steps: Floats,
     instant: int,
@@ -213,7 +213,7 @@ def hops(steps: Floats, origin: int, start: int, direction: int, places: Ints, c
     return out
 
 
-@numba.njit(cache=True)
+@kernel
 def _hops(steps: Floats, instant: int, direction: int, ends: Ints, rows: Floats, out: Floats) -> None:
     size = steps.shape[1]
     done = 0
@@ -237,7 +237,7 @@ def _hops(steps: Floats, instant: int, direction: int, ends: Ints, rows: Floats,
         instant = onward(instant, direction, steps.shape[0])
 
 
-@numba.njit(cache=True)
+@inner
 def grid_share(part: float, whole: float) -> float:
     """``part / whole`` rounded down to a multiple of 2^-64; 0 for an empty whole."""
     if whole <= 0.0:
@@ -292,7 +292,7 @@ def seen(
     return best
 
 
-@numba.njit(cache=True)
+@kernel
 def _seen(
     steps: Floats,
     instant: int,
@@ -346,7 +346,7 @@ def _seen(
         raise_to(best, logs, linked, rounding(size, reach + 1 + lag))
 
 
-@numba.njit(cache=True)
+@inner
 def log_rows(link: Floats, event: Floats, logs: Floats) -> bool:
     """``logs = log(link @ event)``; False where floating point can no longer tell a term from zero."""
     for x in range(link.shape[0]):
@@ -359,7 +359,7 @@ def log_rows(link: Floats, event: Floats, logs: Floats) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def draw(
     codes: Ints,
     starts: Ints,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import inner, kernel
 
 Words = NDArray[np.uint64]
 Indices = NDArray[np.int64]
@@ -19,7 +20,7 @@ _STEPS = 4096  # of a displacement law, found together
 _NEVER, _STAY, _JOIN, _UP, _CLOSE, _FIXED = -1, 0, 1, 2, 3, 4
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def fill_ratios(ratios: Floats, theta: float, phi2: float, closure: float, inside: int, tolerance: float) -> int:
     """Backward pass: ``ratios[R, c] = h_R(c)/h_R(c-1)`` with R instants to go, 0 where c > R.
 
@@ -50,7 +51,7 @@ def fill_ratios(ratios: Floats, theta: float, phi2: float, closure: float, insid
     return -1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _rare_case(weights: Floats, words: Words, w: int, w_end: int, cases: Indices) -> tuple[int, int]:
     """The case, where some are so rare that a word does not resolve them: rarest first, on a uniform number in [0, 1)
     of as many words as it takes to have 52 significant bits. No case of positive weight is lost.
@@ -84,7 +85,7 @@ def _rare_case(weights: Floats, words: Words, w: int, w_end: int, cases: Indices
     return cases[4], w
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, weights: Floats, marks: Words) -> bool:
     """Weights of the five cases with c chains open, and where each ends among the words; False if some is too rare.
 
@@ -119,7 +120,7 @@ def weigh_cases(before: float, after: float, c: int, theta: float, phi2: float, 
     return common
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def mark_rows(
     ratios: Floats, theta: float, phi2: float, weights: Floats, marks: Words, common: NDArray[np.bool_]
 ) -> None:
@@ -132,13 +133,13 @@ def mark_rows(
                 common[r, c] = weigh_cases(ratios[row, c], ratios[row, c + 1], c, theta, phi2, weights, marks[r, c])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _kept(low: np.uint64, count: np.uint64) -> bool:
     """Whether a half word that was multiplied by `count` is kept, so that each outcome is equally likely (Lemire)."""
     return bool(low >= count or low >= (_LOW + np.uint64(1)) % count)
 
 
-@nb.njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def footrule_series(
     order: Indices,
     t: int,
@@ -250,7 +251,7 @@ def footrule_series(
     return t, w
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def footrule_batch(
     order: Indices,
     offsets: Indices,
@@ -307,7 +308,7 @@ def footrule_displacement(row: Floats, law: Floats, theta: float, phi2: float, t
     return np.concatenate(late)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _wait(
     row: Floats, total: Floats, theta: float, phi2: float, tail: float, waiting: Floats, after: Floats, late: Floats
 ) -> int:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.compiled import kernel
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 _STEPS = 4096  # of a displacement law, found together
 
 
-@nb.njit(cache=True)
+@kernel
 def buffer_ranks(order: Indices, reach: int) -> Indices:
     """Rank of each released value among those still waiting, oldest first; -1 where it was not within `reach`."""
     n = order.size
@@ -46,7 +47,7 @@ def early_release(weights: Floats, steps: int) -> float:
     return float(_early_release(weights, *_around(weights), steps, np.zeros(weights.size)))
 
 
-@nb.njit(cache=True)
+@kernel
 def _early_release(weights: Floats, below: Floats, above: Floats, total: float, steps: int, released: Floats) -> float:
     reach = weights.size
     worst = 0.0
@@ -83,7 +84,7 @@ def mallows_displacement(weights: Floats, tail: float) -> Floats:
     return np.concatenate(law)
 
 
-@nb.njit(cache=True)
+@kernel
 def _wait(
     weights: Floats, below: Floats, above: Floats, total: float, tail: float, low: int, mass: Floats, law: Floats
 ) -> int:
@@ -106,7 +107,7 @@ def _wait(
     return -law.size
 
 
-@nb.njit(cache=True)
+@kernel
 def count_cycles(order: Indices) -> int:
     """Number of cycles of a permutation."""
     seen = np.zeros(order.size, dtype=np.bool_)
@@ -133,7 +134,7 @@ def endless_displacement(rate: float, farthest: int) -> Floats:
     return law
 
 
-@nb.njit(cache=True)
+@kernel
 def _endless(rate: float, power: Floats, log_product: Floats, law: Floats) -> None:
     most = power.size - 1
     for r in range(most + 1):
@@ -160,7 +161,7 @@ def _endless(rate: float, power: Floats, log_product: Floats, law: Floats) -> No
         law[d] = -math.expm1(-rate) * total
 
 
-@nb.njit(cache=True)
+@kernel
 def stateful_log_probability(order: Indices, window: int, q: float) -> float:
     """ln Pr of a release of StaSwitch, by replaying the choices; -inf where one of them cannot be made."""
     n = order.size
@@ -179,7 +180,7 @@ def stateful_log_probability(order: Indices, window: int, q: float) -> float:
     return total
 
 
-@nb.njit(cache=True)
+@kernel
 def stateful_losses(
     words: NDArray[np.uint64],
     n: int,
@@ -266,7 +267,7 @@ def stateful_losses(
             losses[run, pair] = loss
 
 
-@nb.njit(cache=True)
+@kernel
 def mallows_losses(orders: Indices, log_weights: Floats, firsts: Indices, seconds: Indices, losses: Floats) -> None:
     """ln Pr(σ)/Pr(τσ) of MallowsSwitch for the exchange of i and j: only the ranks between their two releases change.
 
@@ -301,7 +302,7 @@ def mallows_losses(orders: Indices, log_weights: Floats, firsts: Indices, second
             losses[run, pair] = loss
 
 
-@nb.njit(cache=True)
+@kernel
 def footrule_losses(
     orders: Indices, alpha: float, log_phi: float, firsts: Indices, seconds: Indices, losses: Floats
 ) -> None:

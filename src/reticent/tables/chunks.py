@@ -89,8 +89,8 @@ def chunks(
         Columns that are released as they are: which record is taken, or comes first, must not show in them.
     look_ahead : int, optional
         A long series may come in parts, so that it is never held whole: the first with `PART_ROWS` rows and those
-        needed before these are released, the others with `PART_ROWS`, less what would tear a time apart. Where all
-        records of one time are kept it comes whole all the same.
+        needed before these are released, the others with `PART_ROWS`, less what would tear a time apart; a time that
+        has more is a part by itself. Where all records of one time are kept it comes whole all the same.
 
     Raises
     ------

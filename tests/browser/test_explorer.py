@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from browser_kit import LAPTOP, PHONE, charts, opened, overflow, violations
+from playwright.sync_api import expect
 
 from reticent.information import estimation_error_bound
 from reticent.markov import MarkovChain
@@ -127,7 +128,7 @@ def test_by_keyboard(chromium: Any, page: Path) -> None:
         assert "--mechanism mallows" in command(tab, "switch")
         tab.focus("#switch-copy")
         tab.keyboard.press("Enter")
-        tab.wait_for_function("document.getElementById('switch-copied').textContent !== ''")
+        expect(tab.locator("#switch-copied")).not_to_be_empty()
 
 
 def test_what_the_chart_says(chromium: Any, page: Path) -> None:

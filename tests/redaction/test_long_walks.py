@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -24,8 +27,13 @@ def step_of(chain: rt.MarkovChain, direction: int, t: int) -> np.ndarray:
     return chain.step(t) if direction == RIGHT else chain.back(t - 1)
 
 
+def added(terms: Iterable[float]) -> float:
+    """One after the other: `sum` rounds otherwise from Python 3.12 on."""
+    return reduce(add, terms, 0.0)
+
+
 def moved(rows: Rows, step: np.ndarray) -> Rows:
-    return [[sum(row[u] * float(step[u, v]) for u in range(len(row))) for v in range(len(row))] for row in rows]
+    return [[added(row[u] * float(step[u, v]) for u in range(len(row))) for v in range(len(row))] for row in rows]
 
 
 def unit(size: int) -> Rows:
@@ -62,7 +70,7 @@ def greedy(chain: rt.MarkovChain, direction: int, present: list[bool], epsilon: 
                     for x in range(size):
                         table[x][v] = shares[x]
                         rows[x][v] *= 1.0 - shares[x]
-            going = any(sum(row) >= 2.0**-50 for row in rows)
+            going = any(added(row) >= 2.0**-50 for row in rows)
         out.append(table)
     return out
 
@@ -93,7 +101,7 @@ def ratios(chain: rt.MarkovChain, walk: Walk, epsilon: float = 0.0) -> np.ndarra
         rows = moved(rows, step_of(chain, walk.direction, walk.start + walk.direction * walk.count))
         events += [[rows[x][v] for x in range(size)] for v in range(size)]
     else:
-        events.append([sum(row) for row in rows])
+        events.append([added(row) for row in rows])
     best = np.zeros((size, size))
     for event in events:
         for x in range(size):

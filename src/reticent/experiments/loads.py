@@ -27,7 +27,7 @@ def household_days(file: Path) -> Floats:
     years = seconds.astype("datetime64[s]").astype("datetime64[Y]")
     names, counts = np.unique(years, return_counts=True)
     year = names[counts.argmax()]
-    begin, end = (each.astype("datetime64[s]").astype(np.int64) for each in (year, year + 1))
+    begin, end = (each.astype("datetime64[s]").astype(np.int64) for each in (year, year + np.timedelta64(1, "Y")))
     kept = np.flatnonzero((seconds >= begin) & (seconds < end))[::-1]  # the first of two is written last
     households, codes = np.unique(people[kept], return_inverse=True)
     table = np.full((households.size, (end - begin) // 1800), np.nan)

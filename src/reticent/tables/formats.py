@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from reticent.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _SUFFIXES = {
     ".ipc": "feather",
 }
 _INSIDE = {"parquet": ("zstd", "snappy", "gzip", "brotli", "lz4", "none"), "feather": ("zstd", "lz4", "none")}
+GROUP_ROWS = 1 << 18
 _COMPRESSION_SUFFIXES = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
@@ -186,16 +189,22 @@ def rows_of(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
 
 
 class Writer:
-    """Writes tables of one schema to a file in the given format."""
+    """Writes tables of one schema to a file in the given format.
 
-    def __init__(self, path: Path, format: Format, schema: pa.Schema) -> None:
+    A Parquet or Feather file has `group` rows in each of its groups but the last, however they come, so that it shows
+    nothing of how the release was made (of which records were left out where several share a time, for one).
+    """
+
+    def __init__(self, path: Path, format: Format, schema: pa.Schema, group: int = GROUP_ROWS) -> None:
         import pyarrow as pa
         import pyarrow.csv
         import pyarrow.parquet
 
         self.schema = schema
+        self._kind = format.kind
         self._raw: Any = None
         self._sink: Any = None
+        self._group, self._waiting, self._count = group, [schema.empty_table()], 0
         match format.kind:
             case "parquet":
                 times = [each.name for each in schema if pa.types.is_timestamp(each.type)]
@@ -221,10 +230,34 @@ class Writer:
 
     def write(self, table: pa.Table) -> None:
         """Append a table."""
-        self._writer.write_table(table)
+        if self._raw is not None:
+            self._writer.write_table(table)
+            return
+        import pyarrow as pa
+
+        self._waiting.append(table)
+        self._count += table.num_rows
+        if self._count < self._group:
+            return
+        waiting = pa.concat_tables(self._waiting)
+        self._count %= self._group
+        whole = waiting.num_rows - self._count
+        for first in range(0, whole, self._group):
+            self._write_group(waiting.slice(first, self._group))
+        self._waiting = [waiting.slice(whole)]
+
+    def _write_group(self, table: pa.Table) -> None:
+        table = table.combine_chunks()
+        if self._kind == "feather":  # where even a slice of an array is written in another way than a whole one
+            table = table.take(np.arange(table.num_rows))
+        self._writer.write_table(table, self._group)
 
     def close(self) -> None:
         """Finish the file."""
+        if self._count:
+            import pyarrow as pa
+
+            self._write_group(pa.concat_tables(self._waiting))
         self._writer.close()
         if self._sink is not None:
             self._sink.close()

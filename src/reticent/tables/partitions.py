@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _OPEN = 128  # files
+_GROUP_ROWS = 1 << 14  # fewer than in a single file, since those of all open files wait
 _LONGEST = 255  # bytes of the name of a folder
 
 
@@ -49,10 +50,10 @@ class PartitionedWriter:
         names = [self._name(each) for each in [*column.dictionary.to_pylist(), None]]
         order = np.argsort(codes, kind="stable")
         rest = table.drop_columns(self._column)
-        rest = rest if (np.diff(codes) >= 0).all() else rest.take(order)
         cuts = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1, [codes.size]]))  # 0 if no rows
         for first, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            self._writer(names[int(codes[order[first]])], rest.schema).write(rest.slice(first, end - first))
+            own = order[first:end]  # taken, since a slice that waits would keep all
+            self._writer(names[int(codes[own[0]])], rest.schema).write(rest.take(own))
 
     def _name(self, value: Any) -> str:
         text = value.isoformat() if hasattr(value, "isoformat") else str(value)
@@ -70,7 +71,8 @@ class PartitionedWriter:
                 self._open.popitem(last=False)[1].close()
             number = self._begun[name] = self._begun.get(name, -1) + 1
             (self._folder / name).mkdir(exist_ok=True)
-            self._open[name] = Writer(self._folder / name / f"{number}.{self._format.kind}", self._format, schema)
+            path = self._folder / name / f"{number}.{self._format.kind}"
+            self._open[name] = Writer(path, self._format, schema, _GROUP_ROWS)
         self._open.move_to_end(name)
         return self._open[name]
 

@@ -173,15 +173,14 @@ class _FootruleSampler(Sampler):
     def __init__(self, theta: float, phi2: float, bits: int = 100) -> None:
         self._theta, self._phi2, self._bits = theta, phi2, bits
         self._state = np.zeros(2, dtype=np.int64)
-        self._values = self._slots = np.zeros(0, dtype=np.int64)
+        self._waiting = np.zeros((2, 0), dtype=np.int64)
         self._scratch = (np.zeros(5), np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.uint64))
         self._load()
 
     def _load(self) -> None:
         self._table = tables(self._theta, self._phi2, self._bits)
-        room = np.zeros(self._table.inside + 2 - self._values.size, dtype=np.int64)
-        self._values = np.concatenate([self._values, room])
-        self._slots = np.concatenate([self._slots, room])
+        room = np.zeros((2, self._table.inside + 2 - self._waiting.shape[1]), dtype=np.int64)
+        self._waiting = np.concatenate([self._waiting, room], axis=1)
 
     def _grow(self) -> None:
         if self._state[1]:
@@ -192,9 +191,10 @@ class _FootruleSampler(Sampler):
     @property
     def _arguments(self) -> tuple[Any, ...]:
         table = self._table
-        chains = (self._state, self._values, self._slots)
         far = (table.marks, table.common)
-        return (*chains, *self._scratch, table.ratios, *far, table.inside, table.theta, table.phi2)
+        return (
+            self._state, self._waiting, *self._scratch, table.ratios, *far, table.inside, table.theta, table.phi2
+        )  # fmt: skip
 
     def words_needed(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         return 2 * lengths + lengths // 64 + 2

@@ -149,8 +149,7 @@ def footrule_series(
     w: int,
     w_end: int,
     state: Indices,
-    values: Indices,
-    slots: Indices,
+    waiting: Indices,
     weights: Floats,
     cases: Indices,
     own_marks: Words,
@@ -161,7 +160,8 @@ def footrule_series(
     theta: float,
     phi2: float,
 ) -> tuple[int, int]:
-    """FootruleSwitch by its open chains: ``values[a]`` waits for a slot and ``slots[a]`` for a value, a < state[0].
+    """FootruleSwitch by its open chains: ``waiting[0, a]`` is a value without a slot and ``waiting[1, a]`` a slot
+    without a value, a < state[0].
 
     One word draws the case, another the chains (uniform whole numbers by rejection on its halves). ``state[1]`` is set
     where the number of chains leaves the table.
@@ -203,8 +203,8 @@ def footrule_series(
             t += 1
             continue
         if case == _UP:
-            values[c] = t
-            slots[c] = t
+            waiting[0, c] = t
+            waiting[1, c] = t
             c += 1
             t += 1
             continue
@@ -223,29 +223,28 @@ def footrule_series(
         if a < 0:
             w = first
             break
-        if case == _STAY:
-            if a < c:
-                order[t] = values[a]
-                values[a] = t
-            else:
-                a -= c
-                order[slots[a]] = t
-                slots[a] = t
+        if case == _STAY:  # either is as likely, so nothing branches on which it is
+            for_value = a >= c
+            kind = np.int64(for_value)
+            a -= c * kind
+            other = waiting[kind, a]
+            waiting[kind, a] = t
+            order[other if for_value else t] = t if for_value else other
         elif case == _CLOSE:
-            order[t] = values[a]
-            order[slots[a]] = t
+            order[t] = waiting[0, a]
+            order[waiting[1, a]] = t
             c -= 1
-            values[a] = values[c]
-            slots[a] = slots[c]
+            waiting[0, a] = waiting[0, c]
+            waiting[1, a] = waiting[1, c]
         else:
             if b >= a:
                 b += 1
-            order[t] = values[a]
-            order[slots[b]] = t
-            values[a] = values[b]
+            order[t] = waiting[0, a]
+            order[waiting[1, b]] = t
+            waiting[0, a] = waiting[0, b]
             c -= 1
-            values[b] = values[c]
-            slots[b] = slots[c]
+            waiting[0, b] = waiting[0, c]
+            waiting[1, b] = waiting[1, c]
         t += 1
     state[0] = c
     return t, w
@@ -260,8 +259,7 @@ def footrule_batch(
     word_offsets: Indices,
     done: NDArray[np.bool_],
     state: Indices,
-    values: Indices,
-    slots: Indices,
+    waiting: Indices,
     weights: Floats,
     cases: Indices,
     own_marks: Words,
@@ -278,7 +276,7 @@ def footrule_batch(
         state[0] = 0
         t, _ = footrule_series(
             order, start, end, end, words, word_offsets[index], word_offsets[index + 1],
-            state, values, slots, weights, cases, own_marks, ratios, marks, known, inside, theta, phi2,
+            state, waiting, weights, cases, own_marks, ratios, marks, known, inside, theta, phi2,
         )  # fmt: skip
         done[index] = t == end
         if t < end:

@@ -319,3 +319,12 @@ def test_walks_whose_leakage_would_be_understated_are_refused(change):
     assert SequentialRedaction.from_dict(_altered(lambda walks: None)).leakage() <= 1.5
     with pytest.raises(ValueError, match="walks"):
         SequentialRedaction.from_dict(_altered(change))
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-7, 1e-4])
+def test_a_little_leakage_is_no_worse_than_none(epsilon: float) -> None:
+    """The programme's tolerances are felt where ε is hardly more than 0; then perfect privacy is the better law."""
+    chain = rt.MarkovChain.binary(0.02, 0.2)
+    none, little = (rt.sequential_redaction(chain, 2000, 1000, each) for each in (0.0, epsilon))
+    assert little.utility() >= none.utility() - 1e-9
+    assert little.leakage() <= epsilon

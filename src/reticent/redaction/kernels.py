@@ -54,13 +54,17 @@ def row_sum(rows: Floats, x: int) -> float:
 
 @inner
 def raise_to(best: Floats, logs: Floats, live: Bools, slack: float) -> None:
-    """Raise ``best[x, x']`` to ``logs[x] - logs[x'] + slack``; 0/0 is skipped, something/0 is infinite."""
+    """Raise ``best[x, x']`` to ``logs[x] - logs[x'] + slack``; 0/0 is skipped, something/0 is infinite.
+
+    `slack` bounds the error of what the logarithms are of. Their own, with that of their difference, is less than two
+    units in the last place of each.
+    """
     size = best.shape[0]
     for x in range(size):
         if live[x] and logs[x] > -np.inf:
             for y in range(size):
                 if live[y] and y != x:
-                    ratio = logs[x] - logs[y] + slack
+                    ratio = logs[x] - logs[y] + slack + 4.0 * UNIT * (abs(logs[x]) + abs(logs[y]))
                     if ratio > best[x, y]:
                         best[x, y] = ratio
 

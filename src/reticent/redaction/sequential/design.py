@@ -157,9 +157,11 @@ def _leak(ahead: Ahead, release: Floats) -> float:
 
 
 def _best(ahead: Ahead, inner: float, thorough: bool) -> tuple[float, Floats] | None:
-    """The best of the greedy law, the programme's, and releasing nothing at all; None where each shows too much."""
+    """The best of the greedy law, that of perfect privacy, the programme's, and releasing nothing at all; None where
+    each shows too much.
+    """
     free = np.full((ahead.near + 1, ahead.chain.size, ahead.chain.size), np.inf)
-    laws = [_mixed(ahead, inner, targets) for targets in (free, np.zeros_like(free))]
+    laws = [_mixed(ahead, inner, free), _mixed(ahead, 0.0, free), _mixed(ahead, inner, np.zeros_like(free))]
     if inner > 0 and ahead.present.any() and np.count_nonzero(ahead.chain.law(0)) > 1:  # else there is nothing to hide
         targets = programme(ahead, _places(ahead, THOROUGH if thorough else QUICK), inner)
         if targets is not None:

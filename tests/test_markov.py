@@ -209,7 +209,7 @@ STATES = st.one_of(
     st.lists(st.sampled_from([-1.5, 0.0, 0.1, 1, 2, 2**60 + 1]), min_size=1, unique=True),
     st.lists(st.sampled_from(["", "a", "ab", "b", "ö", "1"]), min_size=1, unique=True),
     st.lists(st.sampled_from([True, False]), min_size=1, unique=True),
-    st.lists(st.sampled_from([0, "a", 2.5]), min_size=1, unique=True),
+    st.lists(st.sampled_from([0, "a", 2.5, (1, 2), (3,)]), unique=True),
 )
 ARRAYS = st.one_of(
     st.lists(st.integers(-3, 3)).map(lambda values: np.array(values, dtype=np.int8)),

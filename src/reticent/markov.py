@@ -319,6 +319,8 @@ def _found(values: NDArray[Any], states: Sequence[Hashable]) -> Codes | None:
     """`encode` of a whole array, a stranger as ``MISSING - 1``; None where its kind does not compare with the states
     as their own values would.
     """
+    if not states or not all(isinstance(each, int | float | str) for each in states):
+        return None
     kind, names = values.dtype.kind, np.array(states)
     number = all(isinstance(each, float) or (isinstance(each, int) and abs(each) <= 2**53) for each in states)
     whole = kind in "biu" and values.dtype != np.uint64 and names.dtype.kind in "bi"

@@ -244,7 +244,8 @@ class Writer:
         whole = waiting.num_rows - self._count
         for first in range(0, whole, self._group):
             self._write_group(waiting.slice(first, self._group))
-        self._waiting = [waiting.slice(whole)]
+        rest = waiting.slice(whole)
+        self._waiting = [rest.take(np.arange(self._count))]  # a copy: a slice would keep all that was written
 
     def _write_group(self, table: pa.Table) -> None:
         table = table.combine_chunks()

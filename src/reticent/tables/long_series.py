@@ -2,7 +2,7 @@
 
 A part is what `chunks` gives of such a series, in a chunk of its own. An instant is drawn once all values in its reach
 have come, from the words that the whole series would draw it from (see `SwitchStream`), so the release is that of the
-whole series. Parts have a fixed number of rows, so that the row groups of a Parquet file are the same too.
+whole series.
 """
 
 from __future__ import annotations
